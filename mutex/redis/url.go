@@ -46,9 +46,9 @@ func serversOf(c mutex.Config) (servers []*server, err error) {
 			problem = "is of Sentinels or of a Cluster, in a list of servers"
 		}
 		if problem != "" && n > 1 {
-			return nil, refusal(urlHint, "URL %d of the store %s", i+1, problem)
+			return nil, refusal(hintOf(text), "URL %d of the store %s", i+1, problem)
 		} else if problem != "" {
-			return nil, refusal(urlHint, "the URL of the store %s", problem)
+			return nil, refusal(hintOf(text), "the URL of the store %s", problem)
 		}
 		isSame := func(other *server) bool { return other.options.Addrs[0] == s.options.Addrs[0] }
 		if j := slices.IndexFunc(servers, isSame); j >= 0 {
@@ -63,6 +63,25 @@ func serversOf(c mutex.Config) (servers []*server, err error) {
 		servers = append(servers, s)
 	}
 	return servers, nil
+}
+
+// foreignSchemes are what people write for a scheme of ours.
+var foreignSchemes = map[string]string{
+	"psql": "postgres", "pg": "postgres", "pgsql": "postgres", "tcp": "redis", "valkey": "redis", "valkeys": "rediss",
+	"redis-sentinel": "redis+sentinel", "redis-cluster": "redis+cluster",
+}
+
+// hintOf says what to write instead of a URL: another scheme, or a whole URL. It quotes nothing of
+// the URL.
+func hintOf(text string) string {
+	schemes := []string{"redis", "rediss", "unix", "redis+sentinel", "redis+cluster", "postgres", "postgresql", "mysql"}
+	scheme, _, isURL := strings.Cut(text, ":")
+	scheme = strings.ToLower(scheme)
+	meant := cmp.Or(foreignSchemes[scheme], humanize.Nearest(scheme, schemes))
+	if !isURL || meant == "" || strings.HasPrefix(text, meant+"://") {
+		return urlHint
+	}
+	return "did you mean " + meant + "://?"
 }
 
 func refusal(hint, format string, args ...any) error {

@@ -221,6 +221,8 @@ func Method(name, arguments, beside string) string {
 	switch {
 	case isTime && beside != "":
 		tries = []string{beside + " at " + arguments, "day at " + arguments}
+	case name == "onunitactivesec":
+		return Meant(arguments)
 	case name == "time":
 		tries = []string{"day at " + arguments}
 	case name == "hour":

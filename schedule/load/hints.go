@@ -15,6 +15,9 @@ type hintRow struct{ keys, hint string }
 
 var taskHints = sync.OnceValue(func() map[string]string {
 	return hintsOf([]hintRow{
+		{"smtphost", "write `mail: {url: smtp://HOST:PORT, from: ADDRESS}` at the top of the file"},
+		{"savefolder capturestdout capturestderr json splitlogs passthroughlogs",
+			"outputs are kept, and `sched logs` shows them: leave it out"},
 		{"slack mattermost", "write `on_failure: {webhook: URL, format: slack}`"},
 		{"then", "write `after: COMMAND`"}, // in a hook it stands for trigger
 		{"deadline", "start_deadline bounds how late it starts, timeout how long an attempt takes, " +
@@ -35,8 +38,17 @@ var taskHints = sync.OnceValue(func() map[string]string {
 var topHints = sync.OnceValue(func() map[string]string {
 	return hintsOf([]hintRow{
 		{"mailto", "write `defaults: {after: {mail: ADDRESS, when: output}}`"},
+		{"mailfrom", "write `mail: {from: ADDRESS}`"},
+		{"notifications notification notify notifiers alerts alert hooks reporting",
+			"write `defaults: {on_failure: {mail: ADDRESS}}`; docs/notifications.md has more"},
+		{"webhook webhooks webhookurl", "write `defaults: {on_failure: {webhook: URL}}`"},
+		{"slack slackwebhook", "write `defaults: {on_failure: {webhook: URL, format: slack}}`"},
+		{"lock locks locking redisurl databaseurl", "servers share a store: write `store: redis://HOST:6379`"},
+		{"port listen web api auth password", "the pages are of `sched serve`, which has flags: docs/serve.md"},
+		{"datadir state", yamldoc.DidYouMean("state_dir")},
+		{"schedules crons", yamldoc.DidYouMean("tasks")},
 		{"redis database db cache postgres mysql", "servers share a store: write `store: redis://HOST:6379`"},
-		{"smtp mailer email", "write `mail: {url: smtp://HOST:PORT, from: ADDRESS}`"},
+		{"smtp smtphost mailer email", "write `mail: {url: smtp://HOST:PORT, from: ADDRESS}`"},
 		{"beatschedule", "this is the schedule of Celery: write a task for each entry, under `tasks:`"},
 	})
 })

@@ -3,11 +3,13 @@ package load
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/calendar"
 	"sched/schedule/humanize"
+	"sched/schedule/yamldoc"
 )
 
 // This file holds the keys of schedule.yaml: a table for the top of the file, and one for tasks,
@@ -34,9 +36,28 @@ var topKeys = keys[settings]{
 		if taskKeys.Has(name, taskScope) {
 			return "it is a key of tasks: put it into a task, or under `defaults:` for all of them"
 		}
-		return cmp.Or(topHints()[plainKey(name)], concurrencyHints()[plainKey(name)])
+		return cmp.Or(topHints()[plainKey(name)], concurrencyHints()[plainKey(name)], ofTasks(name))
 	},
 	Rows: topRows,
+}
+
+// ofTasks is the hint for a word at the top of the file that stands for a key of tasks. It is ""
+// for a word that is near a key of the top.
+func ofTasks(name string) string {
+	line := synonyms()[yamldoc.SnakeCase(name)]
+	ours, _, _ := strings.Cut(line, ": ")
+	isNearTop := slices.ContainsFunc(topRows(), func(k key[settings]) bool {
+		return k.Name == ours || humanize.Nearest(name, []string{k.Name}) != ""
+	})
+	switch {
+	case line == "" || isNearTop:
+		return ""
+	case taskKeys.Has(ours, defaultsScope):
+		return "write `" + line + "` in a task, or under `defaults:` for all of them"
+	case taskKeys.Has(ours, taskScope):
+		return "write `" + line + "` in a task"
+	}
+	return ""
 }
 
 func topRows() []key[settings] {

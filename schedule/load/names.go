@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"sched/schedule/placement"
 	"sched/schedule/yamldoc"
@@ -52,12 +53,28 @@ func requireName(r *reader, n *node, text string) bool {
 	case text == "":
 		r.Problemf(n, "", "%s is empty", r.Key)
 	case !valid:
-		r.Problemf(n, "use letters, digits and . _ : / -, and begin with a letter or a digit",
-			"%s is not a valid name", subject)
+		hint := "use letters, digits and . _ : / -, and begin with a letter or a digit"
+		if near := nearName(text); near != "" {
+			hint = yamldoc.DidYouMean(near) + " " + strings.ToUpper(hint[:1]) + hint[1:]
+		}
+		r.Problemf(n, hint, "%s is not a valid name", subject)
 	default:
 		r.Problemf(n, "", "%s is longer than 128 characters", subject)
 	}
 	return false
+}
+
+// nearName returns the valid name that a text is but for spaces and signs: send-mails for "send
+// mails". It returns "" if a letter would be lost.
+func nearName(text string) string {
+	isLost := func(r rune) bool { return r > unicode.MaxASCII || r < ' ' }
+	isSpelt := strings.Trim(text, nameCharacters) == "" // it begins with a sign
+	if isSpelt || strings.ContainsFunc(text, isLost) || strings.Contains(text, "$") {
+		return ""
+	}
+	isSeparator := func(r rune) bool { return !strings.ContainsRune(nameCharacters, r) }
+	name := strings.TrimLeft(strings.Join(strings.FieldsFunc(text, isSeparator), "-"), punctuation)
+	return name[:min(len(name), maxNameSize)]
 }
 
 // readScheduleName reads the name of the schedule, which may be a variable.

@@ -98,6 +98,28 @@ var mistakes = []struct {
 			"schedule.yaml:3:3: task \"b\": the task has no command\n  hint: add `command:`"}},
 	{"a misspelt short day", one("days: [tus]"), []string{
 		"schedule.yaml:5:10: task \"t\": days: the text \"tus\" is not a day of the week\n  hint: did you mean \"tue\"?"}},
+	{"names with spaces, and with letters that no name has", "tasks:\n- {name: 'send mails (daily)', every: day, command: x}\n" +
+		"- {name: täglich, every: day, command: x}\n", []string{
+		"schedule.yaml:2:10: task \"send mails (daily)\": name \"send mails (daily)\" is not a valid name\n" +
+			"  hint: did you mean \"send-mails-daily\"? Use letters, digits and . _ : / -, and begin with a letter or a digit",
+		"schedule.yaml:3:10: task \"täglich\": name \"täglich\" is not a valid name\n" +
+			"  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
+	{"words of other programs at the top", "notifications: 1\nflock: 1\nPATH: /bin\nnohup: 1\ncrons: 1\nexec_condition: x\n" +
+		"cron_tz: UTC\n" + one(""), []string{
+		"schedule.yaml:1:1: unknown key \"notifications\"\n  hint: write `defaults: {on_failure: {mail: ADDRESS}}`; docs/notifications.md has more",
+		"schedule.yaml:2:1: unknown key \"flock\"\n  hint: write `without_overlapping: true` in a task, or under `defaults:` for all of them",
+		"schedule.yaml:3:1: unknown key \"PATH\"\n  hint: write `env: {PATH: /usr/local/bin:/usr/bin:/bin}`",
+		"schedule.yaml:4:1: unknown key \"nohup\"\n  hint: write `background: true` in a task, or under `defaults:` for all of them",
+		"schedule.yaml:5:1: unknown key \"crons\"\n  hint: did you mean \"tasks\"?",
+		"schedule.yaml:6:1: unknown key \"exec_condition\"\n  hint: write `when` in a task, or under `defaults:` for all of them",
+		"schedule.yaml:7:1: unknown key \"cron_tz\"\n  hint: did you mean \"timezone\"?"}},
+	{"labels with spaces, and with other signs", one("servers: ['role = db', 'role: db', 'role==db', 'role != db', 'a, b', 'a, role = b']"), []string{
+		"schedule.yaml:5:13: task \"t\": servers: \"role = db\" is not a label\n  hint: a label is written role=db",
+		"schedule.yaml:5:26: task \"t\": servers: \"role: db\" is not a label\n  hint: a label is written role=db",
+		"schedule.yaml:5:38: task \"t\": servers: \"role==db\" is not a label\n  hint: a label is written role=db",
+		"schedule.yaml:5:50: task \"t\": servers: \"role != db\" is not a label\n  hint: name those that run it: there is no word for all but one",
+		"schedule.yaml:5:64: task \"t\": servers: \"a, b\" is neither the name of a server nor a label\n  hint: write a list: [a, b]",
+		"schedule.yaml:5:72: task \"t\": servers: \"a, role = b\" is neither the name of a server nor a label\n  hint: write a list of names and of labels without spaces, as in [web-1, role=db]"}},
 	{"a crontab line with its user", "tasks:\n- name: t\n  cron: 0 5 * * * root /bin/x\n  command: x\n", []string{
 		"schedule.yaml:3:9: task \"t\": cron \"0 5 * * * root /bin/x\": \"root /bin/x\" is no field\n  hint: the command of a crontab line has its own key, command:, and the user before it user:"}},
 	{"a crontab line with its command", "tasks:\n- name: t\n  cron: 0 5 * * * /bin/x\n  command: x\n", []string{
@@ -394,7 +416,7 @@ var mistakes = []struct {
 
 	// Values at the top.
 	{"a name with a space", "name: my shop\ntasks: []\n", []string{
-		"schedule.yaml:1:7: name \"my shop\" is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
+		"schedule.yaml:1:7: name \"my shop\" is not a valid name\n  hint: did you mean \"my-shop\"? Use letters, digits and . _ : / -, and begin with a letter or a digit"}},
 	{"no such time zone", "timezone: asia/shanghai\ntasks: []\n", []string{
 		"schedule.yaml:1:11: timezone \"asia/shanghai\" is not a known time zone\n  hint: did you mean \"Asia/Shanghai\"?"}},
 	{"hours from UTC for a time zone", "timezone: GMT+2\ntasks: []\n", []string{
@@ -885,7 +907,7 @@ var mistakes = []struct {
 		"schedule.yaml:2:14: group \"g\": \"name\" does not belong in a group\n  hint: a group is named by `group: NAME`",
 		"schedule.yaml:2:23: group \"g\": \"description\" does not belong in a group\n  hint: put it into the tasks themselves"}},
 	{"a group whose name is none", "tasks:\n- group: my group\n  tasks: []\n", []string{
-		"schedule.yaml:2:10: group \"my group\": this is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
+		"schedule.yaml:2:10: group \"my group\": this is not a valid name\n  hint: did you mean \"my-group\"? Use letters, digits and . _ : / -, and begin with a letter or a digit"}},
 	{"a group of tasks without its tasks", "tasks:\n- group: g\n  every: hour\n", []string{
 		"schedule.yaml:2:3: group \"g\": the group has no tasks\n  hint: add `tasks:`, or call it `name:` if this is a task"}},
 	{"users that can be none", one("user: deploy:www\ngroup: a b"), []string{
@@ -1019,6 +1041,10 @@ func TestWordsOfOtherProgramsLeadToOurKeys(t *testing.T) {
 		"desc comment": "description", "soft_time_limit ttl": "timeout", "kill_timeout": "kill_after",
 		"priority": "nice", "queue": "pool", "run_on": "servers", "failure": "on_failure", "success": "on_success",
 		"on_complete": "after", "hour minute seconds minutes": "every", "coalesce run_missed": "missed",
+		"flock lockfile solo exclusive": "without_overlapping", "nohup detach async": "background",
+		"cron_expression crontab": "cron", "cron_tz": "timezone", "PATH HOME": "env", "START_HOURS_RANGE": "between",
+		"container image": "command", "slack-webhook email-to mail-only-on-error alerts": "on_failure",
+		"failsWhen": "fail_if", "maximumRetries": "retry", "MemoryMax CPUQuota": "limits", "TimeoutStopSec": "kill_after",
 		"paused": "enabled", "args": "command", "heartbeat healthcheck": "after", "retry_delay": "retry",
 		"expect_every max_age sla alert_if_not_run expected_within": "expect",
 	} {

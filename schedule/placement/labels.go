@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"sched/schedule/humanize"
 	"sched/schedule/statedir"
 	"sched/schedule/yamldoc"
 )
@@ -67,13 +68,24 @@ const (
 	inPatterns = inNames + "*?"
 )
 
+// typedLabel matches one label, also with spaces around its sign, or with another sign.
+var typedLabel = humanize.Pattern(`^([\w.-]+) *(?:==?|:) *([\w.*?-]+)$`)
+
 // Check returns what is wrong with a pattern, and what to do; empty if the pattern is right.
 func Check(pattern string) (problem, hint string) {
 	name, value, isLabel := strings.Cut(pattern, "=")
 	switch {
+	case (strings.Contains(pattern, " ") || strings.Contains(pattern, "==")) && typedLabel().MatchString(pattern):
+		return "is not a label", "a label is written " + typedLabel().ReplaceAllString(pattern, "$1=$2")
+	case strings.Contains(pattern, "!="):
+		return "is not a label", "name those that run it: there is no word for all but one"
 	case strings.ContainsAny(pattern, ", "):
-		return "is neither the name of a server nor a label",
-			"write a list: [" + strings.Join(words(pattern), ", ") + "]"
+		isWrong := func(word string) bool { problem, _ := Check(word); return problem != "" }
+		hint = "write a list: [" + strings.Join(words(pattern), ", ") + "]"
+		if slices.ContainsFunc(words(pattern), isWrong) {
+			hint = "write a list of names and of labels without spaces, as in [web-1, role=db]"
+		}
+		return "is neither the name of a server nor a label", hint
 	case strings.HasPrefix(pattern, "!"):
 		return "is not the name of a server", "name those that run it: there is no word for all but one"
 	case strings.Contains(pattern, ":") && !isLabel:

@@ -95,7 +95,7 @@ func (r *Reader) synonym(word string) string {
 	if r.options.Synonyms == nil {
 		return ""
 	}
-	return r.options.Synonyms()[snakeCase(word)]
+	return r.options.Synonyms()[SnakeCase(word)]
 }
 
 // Nearest returns the known word that was probably meant: a synonym, or a word with nearly the same
@@ -107,9 +107,9 @@ func (r *Reader) Nearest(word string, known []string) string {
 	return humanize.Nearest(word, known)
 }
 
-// snakeCase writes runInBackground and run-in-background as run_in_background, and MAILTO as
+// SnakeCase writes runInBackground and run-in-background as run_in_background, and MAILTO as
 // mailto.
-func snakeCase(word string) string {
+func SnakeCase(word string) string {
 	var b strings.Builder
 	wasLower := false
 	for _, r := range word {
