@@ -52,6 +52,7 @@ installed and no crontab changes: for that there is sched install.`,
   sched import -o schedule.yaml --tidy
   sched import --system -o /etc/sched/schedule.yaml
   sched import crontab.txt
+  sched import --as debian crontab.txt
   sched import --from systemd [TIMER]...
   sched import --from kubernetes cronjobs.yaml`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -78,6 +79,8 @@ installed and no crontab changes: for that there is sched install.`,
 	f.StringVar(&o.user, "user", "", "the crontab of this user, for root")
 	f.StringVar(&o.from, "from", "",
 		"read timers (systemd), or a FILE of this kind in place of a crontab: "+foreignKinds)
+	f.StringVar(&o.as, "as", "", "whose crontab it is: below CRON_TZ, "+asCronie+" takes that zone, and "+
+		asDebian+" the machine's\n(without it: "+asCronie+", and for crontabs of this machine its own cron)")
 	f.StringVar(&o.root, "root", "/", "read the timers of the machine whose files are below this folder")
 	_ = f.MarkHidden("root")
 	return c
@@ -269,7 +272,8 @@ func convert(a *app.App, sources []crontab.Source, o options) *crontab.Schedule 
 	var tables []*crontab.Table
 	for _, source := range sources {
 		t := crontab.Parse(source)
-		if isOfThisMachine(source.Name, o) && preflight.CronIsDebians() {
+		isDebians := o.as == asDebian || o.as == "" && isOfThisMachine(source.Name, o) && preflight.CronIsDebians()
+		if isDebians {
 			t.IgnoreCronTZ(app.LocalZone().String())
 		}
 		tables = append(tables, t)

@@ -22,13 +22,23 @@ type options struct {
 	system, tidy bool
 	user         string
 	from         string // a kind of file; "" for crontabs
+	as           string // the cron to which a crontab belongs: asDebian, asCronie, or "" if nobody says
 	root         string // --root, for timers
 }
+
+// The values of --as.
+const (
+	asDebian = "debian"
+	asCronie = "cronie"
+)
 
 // check refuses flags that do not go together, and a file to write that is there already.
 func (o options) check() error {
 	if err := o.checkSource(); err != nil {
 		return err
+	}
+	if o.as != "" && o.as != asDebian && o.as != asCronie {
+		return exit.Usage("", "--as takes %s or %s, not %q", asDebian, asCronie, o.as)
 	}
 	if o.user != "" && (o.file != "" || o.system) {
 		return exit.Usage("", "--user names whose crontab is read, so it goes with no file and not with --system")
@@ -42,7 +52,8 @@ func (o options) check() error {
 // hintOnExisting says what to do about a file that is there already. A first schedule of sched init
 // is in the way of most imports.
 func hintOnExisting(file string) string {
-	const otherwise = "without -o the schedule is printed, to take from; or name another file, or move that one away"
+	const otherwise = "without -o the schedule is printed, to take from; " +
+		"or name another file, or move that one away"
 	if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), firstTask) {
 		return "it has the task that `sched init` writes: if it is not in use, `rm " + humanize.ShellWord(file) +
 			"` and import again; " + otherwise
@@ -76,6 +87,8 @@ func (o options) checkSource() error {
 		return nil
 	case o.system || o.tidy || o.user != "":
 		return exit.Usage("", "--system, --tidy and --user are about crontabs, and do not go with --from")
+	case o.as != "":
+		return exit.Usage("", "--as is about crontabs, and does not go with --from")
 	case o.from == timersSource:
 		return nil
 	}

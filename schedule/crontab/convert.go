@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -271,10 +272,11 @@ func (c *converter) setSurroundings(t *Task) bool {
 		c.omit("", "CRON_TZ %q is no time zone", t.Timezone)
 		return false
 	}
-	hasZone := func(other *Task) bool { return other.Timezone == t.Timezone }
+	hasZone := func(other *Task) bool { return other.Timezone == t.Timezone && other.Source == t.Source }
 	if t.Timezone != "" && !slices.ContainsFunc(c.schedule.Tasks, hasZone) {
-		c.remark("", "CRON_TZ is read as cronie does: the times are in %s; "+
-			"Debian's cron does not know it, and starts the line in the zone of its machine", t.Timezone)
+		c.remark("", "CRON_TZ is read as cronie does: the times of %s are in %s; "+
+			"Debian's cron does not know it, and takes the zone of its machine: "+
+			"`sched import --as debian` reads it so", c.linesIn(t.Timezone), t.Timezone)
 	}
 	c.setMail(t)
 	delete(env, "LOGNAME")   // cron itself sets it
@@ -294,6 +296,23 @@ func (c *converter) setSurroundings(t *Task) bool {
 	}
 	return true
 }
+
+// linesIn names the lines for which CRON_TZ says a zone.
+func (c *converter) linesIn(zone string) string {
+	var lines []string
+	for _, e := range c.table.Entries {
+		if e.Set["CRON_TZ"] == zone && !e.Off {
+			lines = append(lines, strconv.Itoa(e.Line))
+		}
+	}
+	if len(lines) < 2 {
+		return "line " + strconv.Itoa(c.entry.Line)
+	}
+	return "lines " + humanize.Names(lines, maxLines)
+}
+
+// maxLines is how many lines a remark names.
+const maxLines = 20
 
 // remarkOnUser asks about a user before the command, where a crontab of a user has none. If each
 // line has one, FormatOf has asked.

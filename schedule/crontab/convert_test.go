@@ -85,7 +85,7 @@ func TestFindings(t *testing.T) {
 		{"A=b # c\n", "the comment behind A is part of its value to cron, and kept"},
 		{"A='b # c'\n", ""},
 		{"CRON_TZ=Asia/Tokyo\n1 1 * * * /bin/a\n2 1 * * * /bin/b",
-			"CRON_TZ is read as cronie does: the times are in Asia/Tokyo; Debian's cron does not know it, and starts the line in the zone of its machine"},
+			"CRON_TZ is read as cronie does: the times of lines 2, 3 are in Asia/Tokyo; Debian's cron does not know it, and takes the zone of its machine: `sched import --as debian` reads it so"},
 		{"CRON_TZ=Asia/Tokyo 1 1 * * * /bin/a", "left: cron sets CRON_TZ to the whole rest of the line, and starts nothing"},
 		{"TZ=Asia/Tokyo  @daily /bin/a", "left: cron sets TZ to the whole rest of the line, and starts nothing"},
 		{"CRON_TZ=Mars/Olympus\n1 1 * * * /bin/a", `left: CRON_TZ "Mars/Olympus" is no time zone`},

@@ -38,7 +38,7 @@ func (t *Table) IgnoreCronTZ(zone string) {
 		at := e.SetAt["CRON_TZ"]
 		if _, has := e.Set["CRON_TZ"]; has && at != said {
 			t.Findings = append(t.Findings, Finding{File: t.Source.Name, Line: at,
-				Text: "Debian's cron, which this machine has, does not know CRON_TZ: the times below are in " + zone,
+				Text: "Debian's cron does not know CRON_TZ: the times below are in " + zone,
 				Hint: "if the zone is meant, write it as the `timezone` of the tasks"})
 			said = at
 		}
