@@ -24,15 +24,15 @@ import (
 // checkNotifications asks which notifications could not be delivered, and whether mail can go out.
 // It sends nothing.
 func checkNotifications(ctx context.Context, s *Subject) (found findings) {
-	if waiting := undelivered(s, ctx); waiting.Count > 0 {
-		hint := "ticks try again for a day"
-		if waiting.Refused == waiting.Count {
-			hint = "it is not tried again"
+	add := func(u state.Undelivered, hint string) {
+		if u.Count > 0 {
+			found.add(Warning, hint, "%s could not be delivered, the first for %s, of %s: %s",
+				humanize.Count(u.Count, "notification"), humanize.Age(u.Since, s.Now), u.Task, u.Error)
 		}
-		found.add(Warning, hint,
-			"%s could not be delivered, the first for %s, of %s: %s", humanize.Count(waiting.Count, "notification"),
-			humanize.Age(waiting.Since, s.Now), waiting.Task, waiting.Error)
 	}
+	waiting, givenUp := undelivered(s, ctx)
+	add(waiting, "ticks try again for a day")
+	add(givenUp, "it is not tried again")
 	tasks := mailServers(s)
 	for _, server := range slices.Sorted(maps.Keys(tasks)) {
 		if problem := mailProblem(ctx, server); problem != "" {
@@ -47,12 +47,12 @@ func checkNotifications(ctx context.Context, s *Subject) (found findings) {
 
 // undelivered returns the notifications that could not be delivered. If the database cannot be
 // read, it returns nothing: another check says so.
-func undelivered(s *Subject, ctx context.Context) (waiting state.Undelivered) {
+func undelivered(s *Subject, ctx context.Context) (waiting, givenUp state.Undelivered) {
 	if db, err := state.OpenRead(s.Schedule.StateDir, state.Patience); err == nil {
-		waiting, _ = db.Messages().Undelivered(ctx)
+		waiting, givenUp, _ = db.Messages().Undelivered(ctx)
 		db.Close()
 	}
-	return waiting
+	return waiting, givenUp
 }
 
 // mailServers returns the tasks that send mail, by the host:port of their server. The tasks of

@@ -384,24 +384,27 @@ func (m Messages) Waiting(ctx context.Context) (int, error) {
 	return askOne[int](ctx, m.store, "SELECT count(*) FROM message WHERE status <> 'sent'")
 }
 
-// Undelivered sums up the messages with a failed attempt that wait, or were given up.
+// Undelivered sums up messages with a failed attempt.
 type Undelivered struct {
-	Count   int
-	Refused int       // of these: they were given up, or will be when a tick has said so
-	Since   time.Time // the first attempt for the oldest
-	Task    string    // of the message that failed first
-	Error   string    // of its last attempt
+	Count int
+	Since time.Time // the first attempt for the oldest
+	Task  string    // of the message that failed first
+	Error string    // of its last attempt
 }
 
-// Undelivered returns the messages with a failed attempt that wait, or were given up.
-func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
+// Undelivered returns the messages with a failed attempt that wait, and those that were given up,
+// or will be when a tick has said so.
+func (m Messages) Undelivered(ctx context.Context) (waiting, givenUp Undelivered, err error) {
 	err = m.store.read(ctx, func(q querier) error {
-		// The row with the minimum has task and error (sqlite.org/lang_select.html#bareagg).
-		return q.QueryRowContext(ctx, `SELECT count(*), count(iif(status = 'due', NULL, 1)), min(failing), task, error
-			FROM message WHERE status <> 'sent' AND tries > 0 OR failing IS NOT NULL`).
-			Scan(&u.Count, &u.Refused, sqltype.Time(&u.Since), sqltype.OrZero(&u.Task), sqltype.OrZero(&u.Error))
+		sum := func(u *Undelivered, condition string) error {
+			// The row with the minimum has task and error (sqlite.org/lang_select.html#bareagg).
+			return q.QueryRowContext(ctx, "SELECT count(*), min(failing), task, error FROM message WHERE "+condition).
+				Scan(&u.Count, sqltype.Time(&u.Since), sqltype.OrZero(&u.Task), sqltype.OrZero(&u.Error))
+		}
+		return errors.Join(sum(&waiting, "status = 'due' AND tries > 0"),
+			sum(&givenUp, "status = 'refused' OR status = 'sent' AND failing IS NOT NULL"))
 	})
-	return u, err
+	return waiting, givenUp, err
 }
 
 func messagesOf(ctx context.Context, q querier, query string, args ...any) ([]Message, error) {

@@ -37,7 +37,8 @@ type Health struct {
 	Tasks       []TaskHealth  // the active tasks, in file order
 	Troubles    []TaskTrouble // in the order of their tasks
 	Pauses      pause.Pauses
-	Undelivered state.Undelivered // the notifications that wait
+	Undelivered state.Undelivered // the notifications that wait after a failed attempt
+	GivenUp     state.Undelivered // the notifications that nobody gets
 	Outage      *cluster.Outage   // of the store, as the last tick found it, or AskStore; nil without an outage
 	Findings    []cluster.Finding // what the last tick found wrong with the servers of the store
 	Err         error             // why the database could not be read
@@ -193,7 +194,7 @@ func (h *Health) addRuns(live, lost []state.Row, index map[string]*TaskHealth) {
 func (h *Health) addHistory(ctx context.Context, db *state.DB, index map[string]*TaskHealth) {
 	totals, err := past.Of(db).Totals(ctx)
 	if err == nil {
-		h.Undelivered, err = db.Messages().Undelivered(ctx)
+		h.Undelivered, h.GivenUp, err = db.Messages().Undelivered(ctx)
 	}
 	if err != nil {
 		h.noteError(err)

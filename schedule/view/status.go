@@ -125,8 +125,19 @@ func lesserTroubles(s Source, h *Health) (troubles []Trouble) {
 		add("history", fmt.Sprintf("not all can be read: %v", h.Err), "sched history")
 		troubles[len(troubles)-1].Err = h.Err
 	}
-	if h.Undelivered.Count > 0 {
-		troubles = append(troubles, undeliveredTrouble(s, h))
+	if u := h.Undelivered; u.Count > 0 {
+		wait := " waits since "
+		if u.Count > 1 {
+			wait = " wait since "
+		}
+		troubles = append(troubles, undeliveredTrouble(s, h, u, wait))
+	}
+	if u := h.GivenUp; u.Count > 0 {
+		gaveUp := " given up at "
+		if u.Count > 1 {
+			gaveUp = " given up since "
+		}
+		troubles = append(troubles, undeliveredTrouble(s, h, u, gaveUp))
 	}
 	delayed := slices.DeleteFunc(s.Live(), func(r state.Row) bool {
 		return !r.DelayedSlot() || r.Wait.For == state.ForPause
@@ -259,22 +270,14 @@ func storeText(h *Health, waiting int) string {
 	return strings.Join(words, "; ")
 }
 
-func undeliveredTrouble(s Source, h *Health) Trouble {
-	u := h.Undelivered
-	wait, whose := " waits since ", ", of "
-	switch {
-	case u.Count > 1 && u.Refused == u.Count:
-		wait, whose = " given up since ", ", the oldest of "
-	case u.Count > 1:
-		wait, whose = " wait since ", ", the oldest of "
-	case u.Refused == u.Count: // until a tick has said so
-		wait = " given up at "
+// undeliveredTrouble says of notifications since when they wait or were given up.
+func undeliveredTrouble(s Source, h *Health, u state.Undelivered, became string) Trouble {
+	whose := ", of "
+	if u.Count > 1 {
+		whose = ", the oldest of "
 	}
 	since := humanize.MinuteZone(u.Since, h.Schedule.Location)
-	words := humanize.Count(u.Count, "notification") + wait + since + whose + u.Task + ": " + u.Error
-	if u.Refused > 0 && u.Refused < u.Count {
-		words += fmt.Sprintf("; %d of them given up", u.Refused)
-	}
+	words := humanize.Count(u.Count, "notification") + became + since + whose + u.Task + ": " + u.Error
 	return Trouble{Kind: "notifications", Text: words, Next: "sched history" + s.Config + " " + u.Task}
 }
 
@@ -373,5 +376,5 @@ func summary(troubles []Trouble) string {
 	for _, t := range troubles {
 		parts = append(parts, strings.TrimSpace(t.Task+" "+t.Kind))
 	}
-	return humanize.Names(parts, 3)
+	return humanize.Names(slices.Compact(parts), 3)
 }
