@@ -5,6 +5,7 @@ package pause
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"sched/cmd/console"
 	"sched/cmd/exit"
 	"sched/cmd/flags"
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
@@ -86,7 +88,7 @@ func pauseTasks(a *app.App, names []string, o pauseOptions) error {
 	}
 	newPause, earlier, err := a.Actor(s).Pause(names, request)
 	if err != nil {
-		return exit.Failed("", "cannot pause: %w", err)
+		return errorOf(s, err)
 	}
 	a.NoteChange(s, "pause", strings.Join(names, ", "), request.LogReason(s.Location))
 	for _, name := range names {
@@ -101,6 +103,24 @@ func pauseTasks(a *app.App, names []string, o pauseOptions) error {
 			a.ConfigFlag())
 	}
 	return nil
+}
+
+// errorOf is the error of a pause that was not made. If the store does not answer, its hint also
+// says what stops tasks of this machine alone.
+func errorOf(s *schedule.Schedule, err error) error {
+	store, isStore := errors.AsType[*mutex.StoreError](err)
+	if !isStore {
+		return exit.Failed("", "cannot pause: %w", err)
+	}
+	alone := "a `maintenance_file` at the top of the schedule stops them while it is there"
+	if s.Maintenance != "" {
+		alone = "`touch " + humanize.ShellWord(s.Maintenance) + "` stops them"
+	}
+	hint := "tasks that need no lock of the store go on: on this machine alone " + alone
+	if store.Hint != "" {
+		hint = store.Hint + "; " + hint
+	}
+	return exit.Failed(hint, "cannot pause: %v", err)
 }
 
 // flagPrefix stands before the names of times in the errors of control.Actor.CheckPlanned, because

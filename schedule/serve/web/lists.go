@@ -13,7 +13,8 @@ import (
 type serversPage struct {
 	*page
 	Alone    bool   // there is no store
-	LastTick string // of this machine, if it stands alone; "" if no tick ever came, or nobody knows
+	Down     bool   // the store did not answer; a problem of the page says why
+	LastTick string // of this machine, if the others are not listed; "" if no tick ever came, or nobody knows
 	Servers  []listedServer
 	Gone     []state.Row // the last run of each server that the store has forgotten
 }
@@ -31,15 +32,15 @@ func readServers(p *page) (serversPage, error) {
 	shown := serversPage{page: p}
 	all, err := view.Servers(p.request.Context(), p.View)
 	var wrong *view.Error
-	if errors.As(err, &wrong) && wrong.Kind == view.NotFound {
-		shown.Alone = true
+	if err != nil {
+		if shown.Alone = errors.As(err, &wrong) && wrong.Kind == view.NotFound; !shown.Alone {
+			shown.Down = true
+			p.View.LeftOut(err)
+		}
 		if last, err := view.LastTick(p.Schedule.StateDir); err == nil && !last.IsZero() {
 			shown.LastTick = p.Away(last, "").Text + " (" + p.Away(last, "").Away + ")"
 		}
 		return shown, nil
-	}
-	if err != nil {
-		return shown, err
 	}
 	for i, s := range view.ServersOf(all) {
 		shown.Servers = append(shown.Servers, listedServer{
