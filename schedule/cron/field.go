@@ -309,7 +309,8 @@ func (f *cronField) hashed(after, element, seed string) (string, error) {
 	if inner, isRange := strings.CutPrefix(after, "("); isRange {
 		bounds, rest, closed := strings.Cut(inner, ")")
 		if !closed || !strings.Contains(bounds, "-") || rest != "" && rest[0] != '/' {
-			return "", NewError("%s %q is not understood", f.name, element).SetHint("write %s or %[1]s/%d", f.half(), f.max/6+1)
+			e := NewError("%s %q is not understood", f.name, element)
+			return "", e.SetHint("write %s or %[1]s/%d", f.half(), f.max/6+1)
 		}
 		var err error
 		if low, high, err = f.readBounds(bounds, element, true); err != nil { // true: as for a step

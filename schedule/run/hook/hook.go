@@ -190,7 +190,7 @@ func (h *Hooks) failedBefore() bool {
 	return *h.lastFailed
 }
 
-// gaveUp reports whether the newest message of a hook was given up, the run before or in the last day.
+// gaveUp reports whether the newest message of a hook was given up.
 func (h *Hooks) gaveUp(hook string) bool {
 	isLast := func(t outcome.Told) bool { return t.Hook == hook && strings.HasPrefix(t.Why, outcome.GivenUp) }
 	gaveUp, _ := h.from.DB.Messages().GaveUp(context.Background(), notify.HookKey(h.task.Name, hook))

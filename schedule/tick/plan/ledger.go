@@ -115,8 +115,7 @@ func (l *Ledger) RunOf(slot schedule.Slot) (run, note string) {
 	return p.run, p.note
 }
 
-// WaitText says for the end of a reason of which slot a run of this tick is that waited; "" for any
-// other run.
+// WaitText says, for the end of a reason, of which slot a run is that waited; "" for another run.
 func (l *Ledger) WaitText(run string) string {
 	for _, row := range l.waiting {
 		if row.ID == run {
