@@ -87,11 +87,11 @@ type Span struct {
 }
 
 // Newest returns the newest rows of each span before until (zero: all), at most n of each span, the
-// newest first.
+// newest first. Runs of sched test are not among them: they count in no statistic.
 func (p Past) Newest(ctx context.Context, spans []Span, until time.Time, n int) (map[string][]state.Row, error) {
 	return p.byTask(ctx, `SELECT `+chartColumns+` FROM json_each(?1) AS span CROSS JOIN run ON run.rowid IN
 		(SELECT r.rowid FROM run AS r WHERE r.task = span.value ->> 0 AND r.slot >= span.value ->> 1 AND r.slot < ?2
-			ORDER BY r.slot DESC, r.id DESC LIMIT ?3)`, jsonSpans(spans), sqltype.Until(until), n)
+			AND r.test = 0 ORDER BY r.slot DESC, r.id DESC LIMIT ?3)`, jsonSpans(spans), sqltype.Until(until), n)
 }
 
 // Ranges returns the rows of several slots that reach into each span before until (zero: all), the

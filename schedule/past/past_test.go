@@ -70,6 +70,9 @@ func TestOfEachTaskTheNewest(t *testing.T) {
 	for n := range 5 {
 		mustAdd(t, db, rec(n, "a", outcome.Succeeded), rec(n+10, "b", outcome.Failed))
 	}
+	tested := rec(9, "a", outcome.Failed)
+	tested.Test = true // it counts in no statistic
+	mustAdd(t, db, tested)
 	gap := rec(-20, "a", outcome.Missed)
 	gap.ID, gap.LastSlot, gap.Slots = outcome.RangeID("a", gap.Slot), minute(-5), 3
 	mustAdd(t, db, gap)

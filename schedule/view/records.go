@@ -64,7 +64,8 @@ func newestBefore(ctx context.Context, records past.Past, last state.Row, now ti
 	if !last.Started.After(now.Add(aheadBy)) {
 		return last
 	}
-	found, _ := records.Find(ctx, past.Query{Task: last.Task, Outcomes: outcome.Ran, Until: now, Limit: 100})
+	query := past.Query{Task: last.Task, Outcomes: outcome.Ran, NoTests: true, Until: now, Limit: 100}
+	found, _ := records.Find(ctx, query)
 	var newest state.Row
 	for _, r := range found {
 		if !r.Started.After(now) && r.Started.After(newest.Started) {

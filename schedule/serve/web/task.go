@@ -137,7 +137,7 @@ func (p *taskPage) readHistory() error {
 		return err
 	}
 	defer all.Close()
-	ran, err := all.Find(ctx, past.Query{Task: p.Task.Name, Limit: plottedRuns, Outcomes: outcome.Ran})
+	ran, err := all.Find(ctx, past.Query{Task: p.Task.Name, Limit: plottedRuns, Outcomes: outcome.Ran, NoTests: true})
 	if err != nil {
 		return err
 	}

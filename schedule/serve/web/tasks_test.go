@@ -48,6 +48,18 @@ func TestTheTasksAreOrderedByAColumn(t *testing.T) {
 	b.has("the tags", b.get("/tasks?sort=next", 200), `<a class="tag" href="?sort=next&amp;tag=x">x</a>`)
 }
 
+// Runs of sched test count in no statistic: the strip, the timeline and the chart leave them out.
+func TestTheStripAndTheChartLeaveOutTests(t *testing.T) {
+	b := newBox(t, shop, serve.ScopeRead)
+	tested := b.Ended("hourly", 30, outcome.Failed, "a test")
+	tested.Test = true
+	b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""), tested)
+	for _, path := range []string{"/tasks", "/timeline"} {
+		b.has(path, b.get(path, 200), "the last 1: 1 succeeded")
+	}
+	b.has("the chart", b.get("/tasks/hourly", 200), "1 run, the longest")
+}
+
 // A list may become shorter while somebody looks at its last page.
 func TestAPageAfterTheLastOneIsTheLastOne(t *testing.T) {
 	var text strings.Builder
