@@ -15,8 +15,8 @@ import (
 	"sched/schedule/view"
 )
 
-// An activityStrip draws what all tasks did in the last 24 hours: a column of the runs that
-// succeeded for each bucket, and in front of it a tall mark if runs failed or slots were missed.
+// An activityStrip draws what all tasks did in the last 24 hours: for each bucket a column of the
+// runs that succeeded, upon it the runs that failed, and a tall mark if slots were missed.
 type activityStrip struct {
 	Text    string   // all of it in words
 	Scale   []string // the numbers of the vertical axis, from the top down
@@ -33,7 +33,7 @@ const (
 	stripColumns = 60.0 // pixels of the columns
 	fewest       = 5    // runs that fill a column at least: a quiet night looks quiet
 	mostUnits    = 20   // runs of a column that are drawn one by one
-	mostTall     = 24   // buckets with failures: the marks of more are low, or they would hide the columns
+	leastFailed  = 3.0  // pixels of the mark of failures: one among hundreds of runs is seen, too
 )
 
 func newActivityStrip(p *page, a view.Activity) *activityStrip {
@@ -42,11 +42,14 @@ func newActivityStrip(p *page, a view.Activity) *activityStrip {
 	}
 	t := &timeline{page: p, hours: 24, lineEvery: 3 * time.Hour, from: a.From, to: a.To}
 	s := &activityStrip{Text: activityText(a), Axis: t.axis()}
-	highest := 0
+	highest, succeeded := 0, 0
+	runs := map[time.Time]int{}
 	var bad []past.Bucket
 	for _, b := range a.Buckets {
+		runs[b.Begin] += b.Runs
+		highest = max(highest, runs[b.Begin])
 		if b.Outcome == outcome.Succeeded {
-			highest = max(highest, b.Runs)
+			succeeded += b.Runs
 		} else {
 			bad = append(bad, b)
 		}
@@ -72,7 +75,7 @@ func newActivityStrip(p *page, a view.Activity) *activityStrip {
 		is           bool
 		class, means string
 	}{
-		{highest > 0, "good", goodMeans},
+		{succeeded > 0, "good", goodMeans},
 		{len(bad) > 0, "bad", "failed, timed out, stopped or lost"},
 		{len(a.Missed) > 0, "miss", "missed"},
 		{len(a.Live) > 0, "live", "running"},
@@ -128,16 +131,15 @@ func (d *stripDrawing) columns(t *timeline, buckets []past.Bucket, top int) {
 	d.WriteString(links.String())
 }
 
-// failures draws one mark for the failures of a bucket, in front of all else. It is as tall as the
-// strip, unless there are many, and leaves half of the column of runs that succeeded to be seen.
+// failures draws one mark for the failures of a bucket, upon its column of runs that succeeded and
+// to the same scale. A column that reaches the top makes room for the least mark.
 func (d *stripDrawing) failures(t *timeline, all, bad []past.Bucket, top int) {
-	hasGood := map[time.Time]bool{}
+	unit := stripColumns / float64(top)
+	column := map[time.Time]float64{} // the height of the runs that succeeded
 	for _, b := range all {
-		hasGood[b.Begin] = hasGood[b.Begin] || b.Outcome == outcome.Succeeded
-	}
-	begins := map[time.Time]bool{}
-	for _, b := range bad {
-		begins[b.Begin] = true
+		if b.Outcome == outcome.Succeeded {
+			column[b.Begin] = unit * float64(b.Runs)
+		}
 	}
 	var before time.Time
 	for len(bad) > 0 {
@@ -150,14 +152,10 @@ func (d *stripDrawing) failures(t *timeline, all, bad []past.Bucket, top int) {
 			runs += b.Runs
 			words = append(words, fmt.Sprintf("%d %s (%s)", b.Runs, b.Outcome, firstOf(b.Tasks, 3)))
 		}
+		height := max(leastFailed, unit*float64(runs))
 		m := mark{from: first.Begin, to: first.Begin.Add(view.BucketWidth), class: "bad", href: bucketURL(t, first),
-			title: bucketSpan(t, first) + ": " + strings.Join(words, ", "), height: stripColumns}
-		if hasGood[first.Begin] {
-			m.to = first.Begin.Add(view.BucketWidth / 2)
-		}
-		if len(begins) > mostTall {
-			m.height = min(stripColumns, max(stripColumns/3, stripColumns/float64(top)*float64(runs)))
-		}
+			title:  bucketSpan(t, first) + ": " + strings.Join(words, ", "),
+			height: height, above: min(column[first.Begin], stripColumns-height)}
 		if runs == 1 {
 			m.href = t.RunURL(first.Run)
 		}
@@ -209,17 +207,17 @@ func (d *stripDrawing) live(t *timeline, live []state.Row) {
 	}
 }
 
-// A mark stands on the axis. Its sign is above the strip.
+// A mark stands on the axis, or above it. Its sign is above the strip.
 type mark struct {
 	from, to                 time.Time
-	height                   float64 // pixels
+	height, above            float64 // pixels
 	class, sign, href, title string
 }
 
 func (d *stripDrawing) mark(t *timeline, m mark) {
 	left := t.percent(m.from)
 	width := t.percent(m.to) - left
-	d.bar(bar{left: left + 0.05, width: max(0.4, width-0.1), top: stripMarks + stripColumns - m.height,
+	d.bar(bar{left: left + 0.05, width: max(0.4, width-0.1), top: stripMarks + stripColumns - m.above - m.height,
 		height: m.height, class: m.class, href: m.href, title: m.title})
 	if m.sign != "" {
 		const edge = 1.5 // percent: half of a sign would be cut off on a phone

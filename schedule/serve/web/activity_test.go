@@ -23,7 +23,7 @@ func (b *box) activity() string {
 }
 
 // The strip of 24 hours has a mark for each run, numbers and hours at its axes, and words at each
-// mark. Failures are in front: drawn last, and as tall as the strip.
+// mark. Failures are upon them, to the same scale.
 func TestTheLast24HoursAreAStrip(t *testing.T) {
 	b := nightBox(t)
 	strip := b.activity()
@@ -39,11 +39,40 @@ func TestTheLast24HoursAreAStrip(t *testing.T) {
 	if runs != 741 {
 		t.Errorf("%d runs are drawn", runs)
 	}
-	if !regexp.MustCompile(`class="bad"[^>]*width="0\.40%"`).MatchString(strip) {
-		t.Error("a failure hides the runs that succeeded in the same minutes")
-	}
+	b.has("a failure", strip, `<rect class="bad"`, `height="6.0"`)
 	if strings.LastIndex(strip, `class="cover"`) > strings.Index(strip, `class="bad"`) {
 		t.Error("a failure is behind a success")
+	}
+}
+
+// A glance at the strip says how many runs of ten minutes failed: they stand upon those that
+// succeeded, to the scale of the axis, and one among hundreds can be seen.
+func TestFailuresAreDrawnToScale(t *testing.T) {
+	for _, tt := range []struct {
+		succeeded, failed   int
+		axis, mark, because string
+	}{
+		{6, 2, "<span>10 runs</span>", `y="24.0" height="12.0"`, "6 and 2 of 10"},
+		{0, 2, "<span>5 runs</span>", `y="48.0" height="24.0"`, "2 of 5"},
+		{499, 1, "<span>500 runs</span>", `y="12.0" height="3.0"`, "the least mark, at the top"},
+	} {
+		b := newBox(t, shop, serve.ScopeRead)
+		var rows []state.Row
+		for n := range tt.succeeded + tt.failed {
+			became := outcome.Succeeded
+			if n >= tt.succeeded {
+				became = outcome.Failed
+			}
+			r := b.Ended("hourly", 60, became, "")
+			r.Slot = r.Slot.Add(time.Duration(n) * time.Millisecond)
+			rows = append(rows, r)
+		}
+		b.Remember(rows...)
+		strip := b.activity()
+		mark := regexp.MustCompile(`<rect class="bad"[^>]*>`).FindString(strip)
+		if !strings.Contains(strip, tt.axis) || !strings.Contains(mark, tt.mark) {
+			t.Errorf("%s: want %s, and %s in %s", tt.because, tt.axis, tt.mark, mark)
+		}
 	}
 }
 
@@ -63,7 +92,7 @@ func TestTheStripOfThousandsOfRunsStaysSmall(t *testing.T) {
 	}
 	b.Remember(rows...)
 	strip := b.activity()
-	b.has("the strip", strip, "4291 succeeded, 1431 failed", "<span>50 runs</span>", "10 failed (b)", `height="20.0"`)
+	b.has("the strip", strip, "4291 succeeded, 1431 failed", "<span>50 runs</span>", "10 failed (b)", `height="12.0"`)
 	if n := strings.Count(strip, "✕"); n != 1 {
 		t.Errorf("there are %d signs", n)
 	}
