@@ -103,7 +103,7 @@ tasks:
   - {name: job, cron: "* * * * *", command: echo done}
 `)
 	b.Sched("run", "--at", "2026-01-01T00:00:00Z")
-	if out, err := b.shell(commands("## Back up and restore")); err != nil {
+	if out, err := b.shell(commands("## A backup of the state")); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	b.Sched("run", "--at", "2026-01-01T00:01:00Z")
