@@ -378,6 +378,7 @@ type Trouble struct {
 	Run  string `json:"run"`
 	Next string `json:"next"` // what to type
 	Err  error  `json:"-"`    // why not all of the history can be read; nil for any other trouble
+	Of   string `json:"-"`    // the task whose notification could not be delivered
 }
 
 // A TaskTrouble is one thing that is wrong with one task.

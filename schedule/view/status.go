@@ -278,7 +278,7 @@ func undeliveredTrouble(s Source, h *Health, u state.Undelivered, became string)
 	}
 	since := humanize.MinuteZone(u.Since, h.Schedule.Location)
 	words := humanize.Count(u.Count, "notification") + became + since + whose + u.Task + ": " + u.Error
-	return Trouble{Kind: "notifications", Text: words, Next: "sched history" + s.Config + " " + u.Task}
+	return Trouble{Kind: "notifications", Text: words, Next: "sched history" + s.Config + " " + u.Task, Of: u.Task}
 }
 
 func shownTrouble(s Source, h *Health, t TaskTrouble) Trouble {

@@ -37,6 +37,32 @@ func TestTheOverviewOfAGoodNightIsAGreenSentence(t *testing.T) {
 		">Next</h2>", "13:00 UTC", "not >Wrong since", "not >Paused</h2>")
 }
 
+// On a phone nobody types a command: a notification that could not be delivered leads to its task.
+func TestTheOverviewLeadsToTheTaskOfANotification(t *testing.T) {
+	b := newBox(t, shop, serve.ScopeRead)
+	b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
+	b.ticked()
+	db, err := state.Open(b.State(), state.Patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	owner, err := db.Owners().New(state.Finish)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Release()
+	ctx, m := t.Context(), state.Message{ID: "1", HookKey: "hourly on_failure 1", Task: "hourly", Created: controltest.Noon}
+	if _, err := db.Messages().Put(ctx, owner, &m); err != nil {
+		t.Fatal(err)
+	}
+	a := state.Attempts{Tries: 1, LastTry: controltest.Noon, FailingSince: controltest.Noon, Error: "mail to ops: full"}
+	if err := db.Messages().Failed(ctx, owner, "1", a, controltest.Noon.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	b.has("/", b.get("/", 200), `of hourly: mail to ops: full <a href="/tasks/hourly">hourly</a>`, "not sched history")
+}
+
 // A task that fails makes the verdict red. The overview says how often in a row it failed and since
 // when, and shows the last three lines that it printed. A task that is well again is below it.
 func TestTheOverviewSaysWhatFailed(t *testing.T) {

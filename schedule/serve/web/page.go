@@ -313,7 +313,23 @@ func (p *page) health() *view.Health { return view.HealthOf(p.Schedule, p.Invali
 // A verdict is a status in one line, with the troubles of no task.
 type verdict struct {
 	Class, Sign, First string
-	Troubles           []view.Trouble
+	Troubles           []pageTrouble
+}
+
+// A pageTrouble is a trouble of no task, with a link to the page that says more, if there is one.
+type pageTrouble struct {
+	view.Trouble
+	URL, Page string
+}
+
+func (p *page) troubleOf(t view.Trouble) pageTrouble {
+	switch {
+	case t.Of != "":
+		return pageTrouble{t, p.TaskURL(t.Of), t.Of}
+	case t.Kind == "servers":
+		return pageTrouble{t, p.Base + "/servers", "Servers"}
+	}
+	return pageTrouble{Trouble: t}
 }
 
 // verdict is red if a task fails or nothing starts. It leaves out the troubles that the page tells
@@ -329,7 +345,7 @@ func (p *page) verdict(status view.Status) *verdict {
 	}
 	for _, t := range status.Troubles {
 		if t.Task == "" && !p.Reported(t) {
-			v.Troubles = append(v.Troubles, t)
+			v.Troubles = append(v.Troubles, p.troubleOf(t))
 		}
 	}
 	return v

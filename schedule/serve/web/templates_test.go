@@ -101,7 +101,8 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 	list := &runList{page: p, OfAll: true, WithTask: true, OutcomeChips: []chip{{URL: "?", Label: evil, Count: 1}}}
 	list.Lines = []runLine{{Row: row, List: list, Why: evil, Other: p.otherRun(row)},
 		{Row: row, List: list, Folded: 3, Tasks: 2, OtherReasons: 1}}
-	trouble := &verdict{"bad", "✕", evil, []view.Trouble{{Text: evil, Next: evil}}}
+	trouble := &verdict{"bad", "✕", evil, []pageTrouble{
+		{Trouble: view.Trouble{Text: evil, Next: evil}}, {URL: "/servers", Page: evil}}}
 	waiting := view.Waiting{Run: evil, At: at, Origin: evil}
 	number, memory, seconds := 3, int64(1000), 1.5
 	shown := view.Task{Name: evil, Running: []view.Running{{Run: evil, Host: evil, Since: at}},
