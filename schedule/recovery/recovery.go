@@ -5,6 +5,7 @@ package recovery
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"sched/mutex"
 	"sched/schedule"
@@ -64,16 +65,23 @@ func wasTold(ctx context.Context, db *state.DB, failed state.Row) bool {
 	return slices.ContainsFunc(fired, isMark)
 }
 
-// withoutLive leaves out the tasks of which a run goes on here. It comes last, because the store
-// may have taken seconds to answer.
+// isBegun reports whether a killed tick has begun to tell of the recovery. No run tells of it then.
+func isBegun(ctx context.Context, db *state.DB, failed state.Row) bool {
+	fired, _ := db.Hooks(ctx, failed.ID)
+	return slices.ContainsFunc(fired, func(h state.Hook) bool { return strings.HasPrefix(h.Name, "on_recovery ") })
+}
+
+// withoutLive leaves out the tasks of which a run goes on here, unless a tick was killed while it
+// told of the recovery. It comes last, because the store may have taken seconds to answer.
 func withoutLive(ctx context.Context, db *state.DB, found []Recovery) []Recovery {
 	if len(found) == 0 {
 		return nil
 	}
 	live, _, _ := db.LiveAndLost(ctx)
 	return slices.DeleteFunc(found, func(r Recovery) bool {
-		return slices.ContainsFunc(live, func(row state.Row) bool {
+		isLive := slices.ContainsFunc(live, func(row state.Row) bool {
 			return row.Task == r.Task.Name && !row.Waits() && row.Phase != state.Planned
 		})
+		return isLive && !isBegun(ctx, db, r.Failed)
 	})
 }
