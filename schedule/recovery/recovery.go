@@ -22,13 +22,13 @@ type Recovery struct {
 	Success state.Row // a later run on another server
 }
 
-// Find returns the recoveries of the tasks that have hooks for them, until these were told. It asks
-// the store only for a task whose last run failed here and whose recovery was not told. It leaves
-// out a task of which a run goes on here: the success of that run tells of the recovery. The server
-// is this one.
-func Find(
+// Watch returns a function that finds the recoveries of the tasks that have hooks for them, until
+// these were told. Watch looks at once for the tasks whose last run failed here, so a run that
+// begins after it hides none of them; the function asks the store, if there is such a task. The
+// server is this one.
+func Watch(
 	ctx context.Context, db *state.DB, store mutex.Store, server string, tasks []*schedule.Task,
-) (found []Recovery, err error) {
+) (find func() []Recovery) {
 	var names []string
 	for _, t := range tasks {
 		if t.OneServer && len(t.Hooks.OnRecovery) > 0 {
@@ -36,27 +36,28 @@ func Find(
 		}
 	}
 	if len(names) == 0 || store == nil {
-		return nil, nil
+		return func() []Recovery { return nil }
 	}
-	here, err := db.Runs().Last(ctx, names)
-	for name, row := range here {
-		isTold := row.Outcome.Failure() && wasTold(ctx, db, row)
-		if !row.Outcome.Failure() || isTold {
-			delete(here, name)
+	failed, _ := db.Runs().Last(ctx, names) // after an error a later tick looks
+	for name, row := range failed {
+		if !row.Outcome.Failure() || wasTold(ctx, db, row) {
+			delete(failed, name)
 		}
 	}
-	if len(here) == 0 || err != nil {
-		return nil, err
-	}
-	elsewhere, err := cluster.Last(ctx, store, server, names)
-	for _, t := range tasks {
-		failed, success := here[t.Name], elsewhere[t.Name]
-		isLater := success.ID > failed.ID // ids are in the order in which runs begin
-		if failed.ID != "" && isLater && success.Outcome == outcome.Succeeded {
-			found = append(found, Recovery{t, failed, success})
+	return func() (found []Recovery) {
+		if len(failed) == 0 {
+			return nil
 		}
+		elsewhere, _ := cluster.Last(ctx, store, server, names)
+		for _, t := range tasks {
+			failure, success := failed[t.Name], elsewhere[t.Name]
+			isLater := success.ID > failure.ID // ids are in the order in which runs begin
+			if failure.ID != "" && isLater && success.Outcome == outcome.Succeeded {
+				found = append(found, Recovery{t, failure, success})
+			}
+		}
+		return untold(ctx, db, found)
 	}
-	return withoutLive(ctx, db, found), err
 }
 
 func wasTold(ctx context.Context, db *state.DB, failed state.Row) bool {
@@ -71,17 +72,20 @@ func isBegun(ctx context.Context, db *state.DB, failed state.Row) bool {
 	return slices.ContainsFunc(fired, func(h state.Hook) bool { return strings.HasPrefix(h.Name, "on_recovery ") })
 }
 
-// withoutLive leaves out the tasks of which a run goes on here, unless a tick was killed while it
-// told of the recovery. It comes last, because the store may have taken seconds to answer.
-func withoutLive(ctx context.Context, db *state.DB, found []Recovery) []Recovery {
+// untold leaves out the tasks of which a newer run goes on or has ended here: its success tells of
+// the recovery, unless a tick was killed while it did. It comes last, because the store may have
+// taken seconds to answer.
+func untold(ctx context.Context, db *state.DB, found []Recovery) []Recovery {
 	if len(found) == 0 {
 		return nil
 	}
 	live, _, _ := db.LiveAndLost(ctx)
 	return slices.DeleteFunc(found, func(r Recovery) bool {
+		last, err := db.Runs().Last(ctx, []string{r.Task.Name})
+		hasEnded := err == nil && last[r.Task.Name].ID != r.Failed.ID
 		isLive := slices.ContainsFunc(live, func(row state.Row) bool {
 			return row.Task == r.Task.Name && !row.Waits() && row.Phase != state.Planned
 		})
-		return isLive && !isBegun(ctx, db, r.Failed)
+		return (hasEnded || isLive) && !isBegun(ctx, db, r.Failed)
 	})
 }

@@ -37,11 +37,7 @@ func TestARecoveryIsFoundUntilItWasTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	find := func() int {
-		found, err := Find(t.Context(), db, store, "web-1", []*schedule.Task{task})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(found)
+		return len(Watch(t.Context(), db, store, "web-1", []*schedule.Task{task})())
 	}
 	if n := find(); n != 1 {
 		t.Fatalf("%d are found", n)
@@ -56,7 +52,7 @@ func TestARecoveryIsFoundUntilItWasTold(t *testing.T) {
 	if err := unowned.HookEnded(t.Context(), failed.ID, hook.RecoveryTold, time.Now(), ""); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := Find(t.Context(), db, unasked{}, "web-1", []*schedule.Task{task}); err != nil || len(found) != 0 {
-		t.Errorf("%v are found, %v", found, err)
+	if found := Watch(t.Context(), db, unasked{}, "web-1", []*schedule.Task{task})(); len(found) != 0 {
+		t.Errorf("%v are found", found)
 	}
 }

@@ -43,20 +43,21 @@ func reportOverdue(l *launcher, nothingToDo bool) {
 	}
 }
 
-// reportRecovered fires the on_recovery hooks of the tasks that failed here and have succeeded on
-// another server since, beside everything else. A store that does not answer leaves that to a later
-// tick.
-func reportRecovered(l *launcher) {
+// watchRecoveries returns a function that fires on_recovery, beside everything else, of tasks that
+// failed here and succeeded elsewhere. A store that does not answer leaves that to a later tick.
+func watchRecoveries(l *launcher) (report func()) {
 	if l.moment.replay || l.moment.only != "" || l.fallback.InUse() {
-		return
+		return func() {}
 	}
-	found, _ := recovery.Find(context.Background(), l.storage.DB, l.storage.Store, l.host.Server, l.schedule.Tasks)
-	for _, r := range found {
-		l.hooks.Go(func() {
-			for _, note := range l.caller().Recovered(r.Failed, r.Task, r.Success) {
-				l.report.Problem("%s: %s", r.Task.Name, note)
-			}
-		})
+	find := recovery.Watch(context.Background(), l.storage.DB, l.storage.Store, l.host.Server, l.schedule.Tasks)
+	return func() {
+		for _, r := range find() {
+			l.hooks.Go(func() {
+				for _, note := range l.caller().Recovered(r.Failed, r.Task, r.Success) {
+					l.report.Problem("%s: %s", r.Task.Name, note)
+				}
+			})
+		}
 	}
 }
 

@@ -488,6 +488,7 @@ func (r *tickRun) startLater(ctx context.Context, slots []schedule.Slot) {
 // reports overdue and recovered tasks, beside everything else.
 func (r *tickRun) lookAfterOthers() (wait func()) {
 	var beside sync.WaitGroup
+	reportRecovered := watchRecoveries(r.launcher)
 	if !r.nothingToDo {
 		beside.Go(r.collector.stopPaused)
 	}
@@ -497,7 +498,7 @@ func (r *tickRun) lookAfterOthers() (wait func()) {
 		}
 		r.collector.freeing.Wait()
 		reportOverdue(r.launcher, r.nothingToDo)
-		reportRecovered(r.launcher)
+		reportRecovered()
 	})
 	return beside.Wait
 }

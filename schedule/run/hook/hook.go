@@ -158,8 +158,7 @@ func (h *Hooks) queueMessage(hook, mark string, event notify.Event, n schedule.N
 	h.put(d, mark)
 }
 
-// isWanted reports whether the notification of a hook is for the event of a run that ended with the
-// result. A change counts until somebody was told of it.
+// isWanted reports whether a notification is for the event. A change counts until it was told.
 func (h *Hooks) isWanted(hook string, n schedule.Notification, event notify.Event, result state.Row) bool {
 	if n.On != nil && !slices.Contains(n.On, schedule.Moment(event)) {
 		return false

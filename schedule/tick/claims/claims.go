@@ -320,8 +320,7 @@ func (l *Locks) claim(storage holding.Storage, row *state.Row, slot schedule.Slo
 	return err
 }
 
-// ClaimReason is the reason of a slot that was skipped because the holder has claimed it. The
-// holder may be unknown. The server is this one.
+// ClaimReason is why server skips a slot that the holder, who may be unknown, has claimed.
 func ClaimReason(task *schedule.Task, holder mutex.Holder, server string) string {
 	switch {
 	case holder.Run == "":
