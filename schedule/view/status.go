@@ -151,11 +151,18 @@ func lesserTroubles(s Source, h *Health) (troubles []Trouble) {
 	if wrong := h.Schedule.Machine.Wrong; wrong != "" {
 		add("labels", wrong, "sched doctor")
 	}
+	unclaimed := unclaimedSlots(context.Background(), s, h)
 	for _, t := range h.Troubles {
-		troubles = append(troubles, shownTrouble(s, h, t))
+		shown := shownTrouble(s, h, t)
+		isOfTask := func(u Trouble) bool { return u.Task == t.Task }
+		if i := slices.IndexFunc(unclaimed, isOfTask); i >= 0 && t.Kind == HasMissed { // the newest slot is told once
+			shown.Text += ", and no other server ran " + map[bool]string{true: "the last", false: "it"}[t.Slots > 1]
+			unclaimed = slices.Delete(unclaimed, i, i+1)
+		}
+		troubles = append(troubles, shown)
 	}
 	troubles = append(troubles, unservedTasks(context.Background(), s, h)...)
-	return append(troubles, unclaimedSlots(context.Background(), s, h)...)
+	return append(troubles, unclaimed...)
 }
 
 // NoSchedule returns the status for a machine without a schedule to run, not even an earlier one.
