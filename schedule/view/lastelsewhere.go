@@ -2,9 +2,12 @@ package view
 
 import (
 	"context"
+	"time"
 
 	"sched/schedule"
 	"sched/schedule/cluster"
+	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -25,4 +28,19 @@ func lastElsewhere(ctx context.Context, s Source, tasks ...*schedule.Task) map[s
 		return nil
 	}
 	return last
+}
+
+// runsElsewhere returns the ended runs of a one_server task on other servers at or after since,
+// among the last that were published there. If the store does not answer, it returns nil, as
+// lastElsewhere does.
+func runsElsewhere(ctx context.Context, s Source, t *schedule.Task, since time.Time) []state.Row {
+	if s.Controls.Store == nil || !t.OneServer {
+		return nil
+	}
+	ran := past.Query{Task: t.Name, Since: since, Outcomes: outcome.Ran}
+	runs, err := cluster.Recent(ctx, s.Controls.Store, s.Server, ran, cluster.PageSize)
+	if err != nil {
+		return nil
+	}
+	return runs
 }

@@ -389,7 +389,7 @@ func addDetails(ctx context.Context, s Source, all *Records, h *Health, incident
 			continue
 		}
 		if !i.IsPast {
-			if err := i.addFailures(ctx, all, tasks[i.Task], s.Server); err != nil {
+			if err := i.addFailures(ctx, all, tasks[i.Task], s); err != nil {
 				return err
 			}
 		}
@@ -398,9 +398,9 @@ func addDetails(ctx context.Context, s Source, all *Records, h *Health, incident
 	return nil
 }
 
-// addFailures adds the failures of a task since its last success.
-func (i *Incident) addFailures(ctx context.Context, all *Records, t TaskHealth, server string) error {
-	if t.Last.Server != "" && t.Last.Server != server { // what it printed is there
+// addFailures adds the failures of a task here since its last success, here or on another server.
+func (i *Incident) addFailures(ctx context.Context, all *Records, t TaskHealth, s Source) error {
+	if t.Last.Server != "" && t.Last.Server != s.Server { // what it printed is there
 		i.Failures, i.First = 1, t.Last.Ended
 		return nil
 	}
@@ -408,6 +408,11 @@ func (i *Incident) addFailures(ctx context.Context, all *Records, t TaskHealth, 
 	for _, total := range t.Totals {
 		if total.Outcome == outcome.Succeeded {
 			query.Since = total.Slot.Add(time.Microsecond) // Since includes its time: not the success itself
+		}
+	}
+	for _, other := range runsElsewhere(ctx, s, t.Task, query.Since) {
+		if other.Outcome == outcome.Succeeded {
+			query.Since = humanize.Later(query.Since, other.Slot.Add(time.Microsecond))
 		}
 	}
 	failures, err := findFailures(ctx, all, query)

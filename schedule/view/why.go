@@ -364,21 +364,20 @@ func endedAt(r state.Row, now time.Time) time.Time {
 // MaxFailures is how many failures in a row are counted at most.
 const MaxFailures = 100
 
-// countFailures returns how many of the last runs of the task, by their ends, failed in a row. Of
-// other servers it knows only their newest run.
+// countFailures returns how many of the last runs of the task, by their ends, failed in a row: of a
+// one_server task the runs on all servers.
 func (q *Inquiry) countFailures(ctx context.Context) (n int, err error) {
 	last, err := q.records.Last(ctx, []string{q.Task.Name})
+	newest := newestBefore(ctx, q.records.Past, last[q.Task.Name], q.Now)
 	if other := lastElsewhere(ctx, q.source, q.Task)[q.Task.Name]; other.ID > last[q.Task.Name].ID {
-		if other.Wrong() {
-			n = 1
-		}
-		return n, err
+		newest = other
 	}
-	if newest := newestBefore(ctx, q.records.Past, last[q.Task.Name], q.Now); err != nil || !newest.Wrong() {
+	if err != nil || !newest.Wrong() {
 		return 0, err
 	}
 	query := past.Query{Task: q.Task.Name, Outcomes: outcome.Ran, NoTests: true, Limit: MaxFailures}
 	ran, err := findByClock(ctx, q.records, query, q.Now)
+	ran = append(ran, runsElsewhere(ctx, q.source, q.Task, time.Time{})...)
 	slices.SortStableFunc(ran, func(x, y state.Row) int { return endedAt(y, q.Now).Compare(endedAt(x, q.Now)) })
 	for _, row := range ran {
 		if !row.Wrong() {
