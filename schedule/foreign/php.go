@@ -9,17 +9,11 @@ import (
 
 // withoutComments writes blanks for the comments of PHP. Texts in quotes stay.
 func withoutComments(text string) string {
-	out, quote := []byte(text), byte(0)
+	out := []byte(text)
 	for i := 0; i < len(out); i++ {
 		switch c := text[i]; {
-		case quote != 0 && c == '\\':
-			i++
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case strings.IndexByte("'\"`", c) >= 0:
-			quote = c
+		case strings.IndexByte(phpQuotes, c) >= 0:
+			i = endOfText(text, i)
 		case strings.IndexByte("/#", c) >= 0:
 			length := commentLength(text[i:])
 			for k := range length {
@@ -31,6 +25,22 @@ func withoutComments(text string) string {
 		}
 	}
 	return string(out)
+}
+
+const phpQuotes = "'\"`"
+
+// endOfText returns the place of the quote that closes the text whose quote is at a place; the
+// length of the PHP if none does.
+func endOfText(php string, at int) int {
+	for i := at + 1; i < len(php); i++ {
+		switch php[i] {
+		case '\\':
+			i++
+		case php[at]:
+			return i
+		}
+	}
+	return len(php)
 }
 
 // commentLength returns the length of the comment with which a text begins, or 0.

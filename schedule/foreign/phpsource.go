@@ -31,17 +31,10 @@ func newPHPSource(text string) (phpSource, error) {
 	}
 	s := phpSource{text: withoutComments(text), closing: map[int]int{}}
 	var open []int
-	quote := byte(0)
 	for i := 0; i < len(s.text); i++ {
 		switch c := s.text[i]; {
-		case quote != 0 && c == '\\':
-			i++
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case strings.IndexByte("'\"`", c) >= 0:
-			quote = c
+		case strings.IndexByte(phpQuotes, c) >= 0:
+			i = endOfText(s.text, i)
 		case strings.IndexByte("([{", c) >= 0 && len(open) == maxPHPDepth:
 			return phpSource{}, errors.New("its brackets are too deep: " + fromList)
 		case strings.IndexByte("([{", c) >= 0:
@@ -103,7 +96,7 @@ func (c phpCall) arguments() []string { return phpList(c.inside) }
 
 // phpList splits a list at its commas.
 func phpList(text string) (items []string) {
-	depth, begin, quote := 0, 0, byte(0)
+	depth, begin := 0, 0
 	add := func(end int) {
 		if item := strings.TrimSpace(text[begin:end]); item != "" {
 			items = append(items, item)
@@ -113,14 +106,8 @@ func phpList(text string) (items []string) {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch {
-		case quote != 0 && c == '\\':
-			i++
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case strings.IndexByte("'\"`", c) >= 0:
-			quote = c
+		case strings.IndexByte(phpQuotes, c) >= 0:
+			i = endOfText(text, i)
 		case depth == 0 && c == ',':
 			add(i)
 		case strings.IndexByte("([{", c) >= 0:
