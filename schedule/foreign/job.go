@@ -85,8 +85,8 @@ func (j *Job) setEnv(set map[string]string) {
 	}
 }
 
-// setVariables sets the variables of a crontab. SHELL runs the command; MAILTO is a
-// variable, and that it mails nobody is named.
+// setVariables sets the variables of a crontab. SHELL also runs the command. Of MAILTO, which mails
+// nobody here, a note says what does.
 func (j *Job) setVariables(set map[string]string) {
 	own := maps.Clone(set)
 	if own["SHELL"] != "" {

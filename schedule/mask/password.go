@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Password returns a text of a server with *** for each password in it. A password that is also a
-// public word, such as a host or a user, is not masked: the word tells nobody that it is a password,
-// and *** in its place would.
+// Password returns a text of a server with *** in place of a password. A password that is also a
+// public word, such as a host or a user, stays: nobody can tell that it is the password, which ***
+// would say.
 func Password(text, password string, public ...string) string {
 	if password == "" || slices.Contains(public, password) {
 		return text
