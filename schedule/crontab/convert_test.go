@@ -123,7 +123,10 @@ func TestAHintSaysWhatALineLacks(t *testing.T) {
 		{"5 4 * * * /bin/a \\\n  --all\n", `to cron a \ at the end joins no lines: write the command in one line`},
 		{"5 4 * *\u00a0* /bin/a\n", "it has a no-break space, as text from a web page does: write a blank for it"},
 		{"B='b' # c\n", "cron takes nothing behind a value in quotes, not even a comment: put that on a line of its own"},
-		{"B='b\n", ""},
+		{"B='b\n", "nothing closes the quote with which the value begins"},
+		{"@reboot\n", "no command stands behind the times"},
+		{"0 3 * * mon\n", "no command stands behind the times"},
+		{"0 3 * *\n", "it has 4 fields, of five, and no command"},
 		{"0 22-4 * * * /bin/a\n", "a range that runs backwards is empty to cron: write 22-4 as 22-23,0-4, and FRI-SUN as 5-7"},
 		{"hello\n", ""},
 	} {

@@ -292,6 +292,13 @@ func (p *parser) whyNoEntry(text string) (hint string) {
 		return "write " + weekdayOfTwoLetters(fourFields().FindStringSubmatch(text)[1])
 	case fourFields().MatchString(text) && !likeWeekday().MatchString(fourFields().FindStringSubmatch(text)[1]):
 		return "a field is missing: there are four before " + fourFields().FindStringSubmatch(text)[1]
+	case onlyTimes().MatchString(text):
+		if n := len(strings.Fields(text)); n < 5 && text[0] != '@' {
+			return fmt.Sprintf("it has %s, of five, and no command", humanize.Count(n, "field"))
+		}
+		return "no command stands behind the times"
+	case openQuote().MatchString(text):
+		return "nothing closes the quote with which the value begins"
 	case valueInQuotes().MatchString(text) && strings.Count(text, `"`) != 1 && strings.Count(text, "'") != 1:
 		return "cron takes nothing behind a value in quotes, not even a comment: put that on a line of its own"
 	}
@@ -299,6 +306,8 @@ func (p *parser) whyNoEntry(text string) (hint string) {
 }
 
 var (
+	onlyTimes    = humanize.Pattern(`(?i)^(@[a-z]+|[\d*][\d*/,-]*([ \t]+([\d*?][\d*?/,#L-]*|` + days + `))*)[ \t]*$`)
+	openQuote    = humanize.Pattern(`^\s*\w+\s*=\s*('[^']*|"[^"]*)$`)
 	yearField    = humanize.Pattern(`^([\d*][\d/,-]*)[ \t]+(.*)$`)
 	weekdayField = humanize.Pattern(`(?i)^([\d*?](?:[\dL/,#-]|` + days + `)*|` + days + `(?:[\dL/,#-]|` + days + `)*)[ \t]+([\d*][\d/,-]*)[ \t]+(.*)$`)
 )
