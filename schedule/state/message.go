@@ -375,8 +375,8 @@ func (m Messages) OfRun(ctx context.Context, run string) ([]Message, error) {
 
 // GaveUp reports whether a message of the hook was given up, and no later one arrived or waits.
 func (m Messages) GaveUp(ctx context.Context, hookKey string) (bool, error) {
-	return askOne[bool](ctx, m.store, `SELECT EXISTS (SELECT 1 FROM message WHERE sender = ?1 AND failing IS NOT NULL
-		AND status = 'sent') AND NOT EXISTS (SELECT 1 FROM message WHERE sender = ?1 AND status <> 'sent')`, hookKey)
+	return askOne[bool](ctx, m.store, `SELECT count(status IN ('due', 'held') OR NULL) = 0
+		AND count(status = 'refused' OR failing IS NOT NULL OR NULL) > 0 FROM message WHERE sender = ?`, hookKey)
 }
 
 // Waiting returns how many messages were not delivered yet.

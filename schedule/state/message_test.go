@@ -79,6 +79,35 @@ func ping(n int) Message {
 	return m
 }
 
+// A message that was refused, or that failed for a day, was given up, until a later one of the hook
+// waits or arrives.
+func TestWhetherTheNewestMessageOfAHookWasGivenUp(t *testing.T) {
+	t.Parallel()
+	for _, isRefused := range []bool{true, false} {
+		b := boxOf(t, folder(t))
+		isGivenUp := func(when string, want bool) {
+			t.Helper()
+			if got, err := b.GaveUp(ctx, message(1, noon).HookKey); got != want || err != nil {
+				t.Errorf("%s: %t, %v", when, got, err)
+			}
+		}
+		isGivenUp("without a message", false)
+		b.put(message(1, noon), true)
+		isGivenUp("while it is tried", false)
+		failing := Attempts{Tries: 1, LastTry: noon, FailingSince: noon, Error: "gone", Refused: isRefused}
+		if isRefused {
+			must(t, b.Failed(ctx, b.Owner, "message-1", failing, noon))
+		} else {
+			must(t, b.GiveUp(ctx, b.Owner, "message-1", "ping a", failing))
+		}
+		isGivenUp("afterwards", true)
+		b.put(message(2, noon), true)
+		isGivenUp("while a later one is tried", false)
+		must(t, b.Delivered(ctx, b.Owner, "message-2", "ping a", noon))
+		isGivenUp("when that has arrived", isRefused) // the refused one is not reported yet
+	}
+}
+
 func TestAMessageIsDeliveredByOneProcessAtATime(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
