@@ -140,9 +140,7 @@ func dropReplaced(ctx context.Context, q querier) {
 // absorbHeld removes the held message of the hook, and counts it, and the messages that it stands
 // for, in m.
 func (m *Message) absorbHeld(ctx context.Context, q querier) error {
-	var created time.Time
-	var run string
-	var settled bool
+	created, run, settled := time.Time{}, "", false
 	err := q.QueryRowContext(ctx, `DELETE FROM message WHERE sender = ? AND status = 'held'
 		RETURNING held_back, held_since, created, run, reported`, m.HookKey).
 		Scan(&m.HeldBack, sqltype.Time(&m.HeldSince), sqltype.Time(&created), &run, &settled)
@@ -212,17 +210,19 @@ const MaxWait = time.Hour
 // A DueQuery says which messages are asked for.
 type DueQuery struct {
 	Now     time.Time
-	Refused bool // also messages that were refused for good
-
+	Refused bool    // also messages that were refused for good
 	Line    Message // if it has an ID: only its task's messages to its target; of a ping, the newer pings of its hook
 	Older   bool    // older than Line, whose attempts failed; false: newer than Line
 	Waiting bool    // also messages whose next attempt comes later
 }
 
-// isDue is the condition of the messages that a DueQuery asks for.
+// isDue is the condition of the messages that a DueQuery asks for. An older message that failed is
+// left to whoever has a newer one, who tries the older one before it.
 const isDue = `(status = 'due' AND (?5 OR not_before <= ?1 OR not_before > ?2) OR status = 'refused' AND ?3)
-	AND (?4 = '' OR replaces = 1 AND sender = ?6 AND NOT ?9 OR replaces = 0 AND task = ?7 AND target = ?8
-		AND iif(?9, tries > 0 AND created < ?10, created > ?10))`
+	AND (?4 = '' AND (tries = 0 OR NOT EXISTS (SELECT 1 FROM message AS newer WHERE owner IS NOT NULL AND replaces = 0
+			AND newer.task = message.task AND newer.target = message.target AND newer.created > message.created))
+		OR ?4 <> '' AND (replaces = 1 AND sender = ?6 AND NOT ?9 OR replaces = 0 AND task = ?7 AND target = ?8
+			AND iif(?9, tries > 0 AND created < ?10, created > ?10)))`
 
 // args returns the parameters of isDue.
 func (d DueQuery) args() []any {

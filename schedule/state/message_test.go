@@ -141,6 +141,10 @@ func TestMessagesOfOneSenderDoNotWaitForEachOther(t *testing.T) {
 	one.put(message(2, noon), true)
 	must(t, one.Failed(ctx, one.Owner, "message-1", Attempts{Tries: 7}, noon.Add(time.Hour)))
 	one.put(message(3, noon.Add(time.Minute)), true)
+	one.takes(noon.Add(2 * time.Hour)) // message-1 is for whoever sends a newer one, before that
+	for _, id := range []string{"message-2", "message-3"} {
+		must(t, one.Delivered(ctx, one.Owner, id, "", noon.Add(time.Minute)))
+	}
 	one.takes(noon.Add(time.Minute))
 	one.takes(noon.Add(-time.Second), "message-1") // the clock was wrong
 }
