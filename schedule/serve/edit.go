@@ -44,7 +44,7 @@ func putTask(r *Visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, _, err := definitionOf(r, name)
+	shown, err := definitionOf(r, name)
 	answer := content{value: shown, header: map[string]string{"ETag": tagOf(text)}}
 	if isNew {
 		answer.status = http.StatusCreated

@@ -82,12 +82,25 @@ func getTask(r *Visit) (any, error) {
 	if r.query.is("source") {
 		return getSource(r)
 	}
-	definition, t, err := definitionOf(r, r.PathValue("name"))
+	t, err := view.FindTask(r.Schedule, r.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	_, tag := r.server.keysAndTag(r.Schedule, t)
+	// The schedule is read after the file. PUT refuses a tag that is older than the answer, and
+	// with a newer one it would write over what nobody has seen.
+	now, invalid, err := r.server.current.get()
+	if err != nil {
+		return nil, err
+	}
+	r.Invalid = invalid
+	r.setSchedule(now)
+	definition, err := definitionOf(r, t.Name)
 	if err != nil {
 		return nil, err
 	}
 	c := content{value: definition}
-	if tag := r.server.etag(r.Schedule, t); tag != "" {
+	if tag != "" {
 		c.header = map[string]string{"ETag": tag}
 	}
 	return c, nil
@@ -108,15 +121,14 @@ func getSource(r *Visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c := content{kind: yamlText}
+	if keys, tag := r.server.keysAndTag(r.Schedule, t); tag != "" {
+		c.text, c.header = keys, map[string]string{"ETag": tag}
+		return c, nil
+	}
 	text, err := statedir.ReadFile(fileOf(r.Schedule, t.Place))
 	if err != nil {
 		return nil, err
-	}
-	c := content{kind: yamlText}
-	if tag := r.server.etag(r.Schedule, t); tag != "" {
-		c.text, _ = keysIn(text, t.Name)
-		c.header = map[string]string{"ETag": tag}
-		return c, nil
 	}
 	if c.text, err = yamldoc.KeysAt(text, t.Place.Line, t.Place.Column, "name"); err != nil {
 		return nil, view.Fail(view.NotFound, "look at it there",
@@ -125,10 +137,10 @@ func getSource(r *Visit) (any, error) {
 	return c, nil
 }
 
-func definitionOf(r *Visit, name string) (view.Definition, *schedule.Task, error) {
+func definitionOf(r *Visit, name string) (view.Definition, error) {
 	t, err := view.FindTask(r.Schedule, name)
 	if err != nil {
-		return view.Definition{}, nil, err
+		return view.Definition{}, err
 	}
 	var usual time.Duration
 	if all, err := r.View.Records(r.Context()); err == nil {
@@ -139,7 +151,7 @@ func definitionOf(r *Visit, name string) (view.Definition, *schedule.Task, error
 	}
 	isIt := func(other *schedule.Task) bool { return other == t }
 	tasks := view.ListTasks(r.Context(), r.View, isIt, r.server.Now(), 5)
-	return view.DefinitionOf(t, tasks.Items[0], usual), t, nil
+	return view.DefinitionOf(t, tasks.Items[0], usual), nil
 }
 
 func getWhy(r *Visit) (any, error) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -217,17 +218,18 @@ func (s *Server) taskFile(name string) string {
 	return filepath.Join(s.Config.Edit, strings.ReplaceAll(name, "/", "+")+".yaml")
 }
 
-// etag is the ETag of the file of a task of the schedule as it is now; "" for a task that cannot be
-// edited here.
-func (s *Server) etag(now *schedule.Schedule, t *schedule.Task) string {
+// keysAndTag returns the keys of a task of the schedule, as its file has them now, and the ETag of
+// just this text; "" for a task that cannot be edited here.
+func (s *Server) keysAndTag(now *schedule.Schedule, t *schedule.Task) (keys []byte, tag string) {
 	if s.Config.Edit == "" || fileOf(now, t.Place) != s.taskFile(t.Name) {
-		return ""
+		return nil, ""
 	}
 	text, err := statedir.ReadFile(s.taskFile(t.Name))
-	if _, strangeLine := keysIn(text, t.Name); err != nil || strangeLine > 0 {
-		return ""
+	keys, strangeLine := keysIn(text, t.Name)
+	if err != nil || strangeLine > 0 {
+		return nil, ""
 	}
-	return tagOf(text)
+	return keys, tagOf(text)
 }
 
 // current is the schedule as it is now. It is read again when one of its files has changed, and
@@ -243,6 +245,9 @@ type current struct {
 	seen     string    // what its files looked like then (see stampsOf)
 }
 
+// clockStep is more than the step in which file systems count the times of files.
+const clockStep = 20 * time.Millisecond
+
 // readAgainAfter is how old a schedule may be whose files look the same.
 const readAgainAfter = 5 * time.Second
 
@@ -252,8 +257,12 @@ func (c *current) get() (valid *schedule.Schedule, invalid, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.read) > readAgainAfter || c.seen != stampsOf(c.schedule) {
+		began := time.Now()
 		c.schedule, c.invalid, c.err = c.load()
 		c.read, c.seen = time.Now(), stampsOf(c.schedule)
+		if changedSince(c.schedule, began.Add(-clockStep)) {
+			c.seen = "" // nobody knows which text was read: another change may have the same stamps
+		}
 	}
 	return c.schedule, c.invalid, c.err
 }
@@ -262,6 +271,14 @@ func (c *current) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.read = time.Time{}
+}
+
+// changedSince reports whether one of the files of the schedule was changed between since and now.
+func changedSince(s *schedule.Schedule, since time.Time) bool {
+	return s != nil && slices.ContainsFunc(s.Files(), func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.ModTime().After(since) && !info.ModTime().After(time.Now())
+	})
 }
 
 // stampsOf describes the files of the schedule by their sizes and times: it changes when one of
