@@ -67,6 +67,7 @@ type Running struct {
 	Since time.Time `json:"since"`
 
 	Confirmed bool `json:"-"` // the run has its lock in the store; callers set it
+	Followed  bool `json:"-"` // another run of the task has come since, so this one is over; callers set it
 }
 
 const (

@@ -25,8 +25,16 @@ const certainFor = 5 * time.Second
 // RunningElsewhere returns the runs that live on other servers, as these servers last announced
 // them. Without a store it returns no runs.
 func RunningElsewhere(ctx context.Context, s Source) (live []state.Row, err error) {
+	live, _, err = announcedElsewhere(ctx, s)
+	return live, err
+}
+
+// announcedElsewhere returns the runs that live on other servers, and those that must be over by
+// now, because another run of the task has come since (see confirm). How these ended is known
+// unless their server died.
+func announcedElsewhere(ctx context.Context, s Source) (live, over []state.Row, err error) {
 	if s.Controls.Store == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	all, err := cluster.List(ctx, s.Controls.Store)
 	all = slices.DeleteFunc(all, func(server cluster.Server) bool { return server.Name == s.Server })
@@ -46,15 +54,19 @@ func RunningElsewhere(ctx context.Context, s Source) (live []state.Row, err erro
 			if server.Age > certainFor && !r.Confirmed {
 				row.LastReported = clock.Now().Add(-server.Age)
 			}
-			live = append(live, row)
+			if r.Followed {
+				over = append(over, row)
+			} else {
+				live = append(live, row)
+			}
 		}
 	}
-	return live, err
+	return live, over, err
 }
 
 // confirm asks for the locks of the runs that servers announced some time ago. It confirms a run
-// that has its lock. It takes a run off its server if another run has the lock, or if a run of the
-// task that has ended began no earlier: runs of such a task do not overlap.
+// that has its lock. A run is followed if another run has the lock, or if a run of the task that
+// has ended began no earlier: runs of such a task do not overlap.
 func confirm(ctx context.Context, s Source, servers []cluster.Server) error {
 	mutexOf := map[string]string{} // by task
 	for _, server := range servers {
@@ -81,13 +93,10 @@ func confirm(ctx context.Context, s Source, servers []cluster.Server) error {
 		for j := range server.Running {
 			r := &server.Running[j]
 			holder, isHeld := holders[mutexOf[r.Task]]
-			r.Confirmed = isHeld && holder.Run == r.Run
-		}
-		server.Running = slices.DeleteFunc(server.Running, func(r cluster.Running) bool {
-			_, isHeld := holders[mutexOf[r.Task]]
 			isOver := isHeld || last[r.Task].ID >= r.Run // ids are in the order in which runs begin
-			return mutexOf[r.Task] != "" && !r.Confirmed && isOver
-		})
+			r.Confirmed = isHeld && holder.Run == r.Run
+			r.Followed = mutexOf[r.Task] != "" && !r.Confirmed && isOver
+		}
 	}
 	return err
 }
@@ -184,7 +193,7 @@ func HistoryOfAll(s Source, ctx context.Context, q past.Query) (live, lost []sta
 	if err != nil {
 		return live, lost, nil, err
 	}
-	others, err := RunningElsewhere(ctx, s) // before the records: a run that ends meanwhile is in at least one of them
+	others, over, err := announcedElsewhere(ctx, s) // before the records: a run that ends meanwhile is in one of them
 	var runs map[string]state.Row
 	if err == nil {
 		runs, err = withCopies(ctx, s, q, rows)
@@ -193,7 +202,7 @@ func HistoryOfAll(s Source, ctx context.Context, q past.Query) (live, lost []sta
 		s.LeftOut(err)
 		return live, lost, rows, nil
 	}
-	for _, row := range others {
+	for _, row := range append(others, over...) {
 		if _, ended := runs[row.ID]; !ended {
 			live = append(live, row)
 		}
@@ -338,13 +347,14 @@ func ranElsewhere(ctx context.Context, s Source, records []state.Row, searched i
 	return ran, nil
 }
 
-// slotsElsewhere returns all runs that live on other servers, the ended runs that a query covers
-// (see cluster.Recent), and the slots that servers had and skipped. A run that ends meanwhile is
-// live or has ended, or is both.
+// slotsElsewhere returns all runs that live on other servers, or lived when their server said
+// something last, the ended runs that a query covers (see cluster.Recent), and the slots that
+// servers had and skipped. A run that ends meanwhile is live or has ended, or is both.
 func slotsElsewhere(
 	ctx context.Context, s Source, q past.Query, searched int,
 ) (live, ended, skipped []state.Row, err error) {
-	if live, err = RunningElsewhere(ctx, s); err != nil {
+	live, over, err := announcedElsewhere(ctx, s)
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	if skipped, err = cluster.Skips(ctx, s.Controls.Store, s.Server, q); err != nil {
@@ -352,5 +362,10 @@ func slotsElsewhere(
 	}
 	q.Outcomes = outcome.Ran
 	ended, err = cluster.Recent(ctx, s.Controls.Store, s.Server, q, searched)
+	for _, row := range over {
+		if !slices.ContainsFunc(ended, func(r state.Row) bool { return r.ID == row.ID }) {
+			live = append(live, row)
+		}
+	}
 	return live, ended, skipped, err
 }

@@ -52,7 +52,11 @@ func Servers(ctx context.Context, s Source) ([]cluster.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return all, confirm(ctx, s, all)
+	err = confirm(ctx, s, all)
+	for i := range all {
+		all[i].Running = slices.DeleteFunc(all[i].Running, func(r cluster.Running) bool { return r.Followed })
+	}
+	return all, err
 }
 
 // WasRunning reports whether a run that a server announced may have ended since: the server is

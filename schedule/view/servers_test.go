@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/testing/storetest"
@@ -103,7 +104,8 @@ func TestARunThatItsServerReportedSomeTimeAgoMayHaveEnded(t *testing.T) {
 }
 
 // A silent server may have died. Its run is over if another run of the task has the lock, or has
-// run since: runs of such a task do not overlap.
+// run since: runs of such a task do not overlap. It is not listed as running, and its slot is not
+// forgotten: nobody knows how it ended.
 func TestRunsOfASilentServerAreOverWhenTheStoreKnows(t *testing.T) {
 	store := storetest.New()
 	id := func(n int) string { return "01a22d34-acea-7568-8c01-" + fmt.Sprintf("%012x", n) }
@@ -145,6 +147,14 @@ func TestRunsOfASilentServerAreOverWhenTheStoreKnows(t *testing.T) {
 	}
 	if want := []string{"was running free", "was running left", "running lives"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	_, over, err := announcedElsewhere(t.Context(), s)
+	if err != nil || len(over) != 2 || over[0].Task != "locked" || over[1].Task != "ran" {
+		t.Errorf("%v: over are %+v", err, over)
+	}
+	live, _, _, err := slotsElsewhere(t.Context(), s, past.Query{}, cluster.MaxRuns)
+	if err != nil || len(live) != len(dead.Running) {
+		t.Errorf("%v: of the slots of web-2 are known %+v", err, live)
 	}
 	want := "web-2 says nothing for 4 m 0 s: it was stopped, or it died; 2 runs may have ended since"
 	if got := SilentText(servers, 0); got != want {
