@@ -62,7 +62,7 @@ func laravelCalls(text string, app laravelApp) (jobs []*Job, err error) {
 		return nil, err
 	}
 	r := laravelReader{phpSource: php, app: app, groups: findGroups(php)}
-	r.blocks = phpBlocks{isAlternative: phpEnd().MatchString(php.text), bodies: map[int]bool{}}
+	r.blocks = newPHPBlocks(php.code)
 	line, last := 1, 0
 	for _, start := range chainStarts(php) {
 		line, last = line+strings.Count(php.text[last:start.begin], "\n"), start.begin

@@ -26,7 +26,7 @@ type laravelReader struct {
 	phpSource
 	app     laravelApp
 	groups  []*laravelGroup // in the order of the file
-	blocks  phpBlocks
+	blocks  *phpBlocks
 	chains  []int    // where the chains that were read end
 	skipped []string // statements that make no task
 }
@@ -41,7 +41,7 @@ var (
 
 // findGroups returns all calls of group(), none of which is read.
 func findGroups(s phpSource) (groups []*laravelGroup) {
-	for _, at := range groupCall().FindAllStringSubmatchIndex(s.text, -1) {
+	for _, at := range groupCall().FindAllStringSubmatchIndex(s.code, -1) {
 		if end, isClosed := s.closing[at[2]]; isClosed {
 			groups = append(groups, &laravelGroup{open: at[2], end: end})
 		}
@@ -58,13 +58,13 @@ type chainStart struct {
 // chainStarts returns where the chains begin.
 func chainStarts(s phpSource) (all []chainStart) {
 	names := []string{"schedule"}
-	for _, found := range scheduleVariable().FindAllStringSubmatch(s.text, -1) {
+	for _, found := range scheduleVariable().FindAllStringSubmatch(s.code, -1) {
 		names = append(names, found[1]+found[2])
 	}
 	slices.Sort(names)
 	chain := regexp.MustCompile(`(?:\\?(?:\w+\\)*\bSchedule\s*::\s*|\$(?:` + strings.Join(slices.Compact(names), "|") +
 		`)\s*->\s*)(\w+)\s*\(|\bArtisan::(command)\(`)
-	for _, at := range chain.FindAllStringSubmatchIndex(s.text, -1) {
+	for _, at := range chain.FindAllStringSubmatchIndex(s.code, -1) {
 		all = append(all, chainStart{at[0], max(at[2], at[4]), at[4] >= 0})
 	}
 	return all
@@ -78,9 +78,11 @@ func (r *laravelReader) read(start chainStart) *Job {
 	r.chains = append(r.chains, end)
 	run := slices.IndexFunc(calls, func(c phpCall) bool { return slices.Contains(runs, c.name) })
 	j := &Job{Name: "task"}
-	switch last := len(calls) - 1; {
-	case err == nil && run < 0 && calls[last].name == "group":
+	if last := len(calls) - 1; err == nil && run < 0 && calls[last].name == "group" {
 		return r.readGroup(calls[last], calls[:last], isConditional)
+	}
+	r.blocks.later = max(r.blocks.later, end)
+	switch {
 	case err == nil && run < 0:
 		r.skipped = append(r.skipped, "Schedule::"+strings.TrimPrefix(calls[0].String(), "->"))
 		return nil
@@ -160,5 +162,5 @@ func (r *laravelReader) isConditional(at int, around []*laravelGroup) bool {
 			}
 		}
 	}
-	return r.blocks.read(r.text, at, floor) || isConditional
+	return r.blocks.read(at, floor) || isConditional
 }

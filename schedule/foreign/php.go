@@ -1,7 +1,7 @@
 package foreign
 
 import (
-	"slices"
+	"regexp"
 	"strings"
 
 	"sched/schedule/humanize"
@@ -16,15 +16,38 @@ func withoutComments(text string) string {
 			i = endOfText(text, i)
 		case strings.IndexByte("/#", c) >= 0:
 			length := commentLength(text[i:])
-			for k := range length {
-				if text[i+k] != '\n' {
-					out[i+k] = ' '
-				}
-			}
+			blank(out[i : i+length])
 			i += max(0, length-1)
+		case c == '<':
+			if begin, length := heredoc(text[i:]); length > 0 {
+				blank(out[i+begin : i+length])
+				i += length - 1
+			}
 		}
 	}
 	return string(out)
+}
+
+// withoutTexts writes blanks for what stands in quotes, in PHP without comments.
+func withoutTexts(text string) string {
+	out := []byte(text)
+	for i := 0; i < len(out); i++ {
+		if strings.IndexByte(phpQuotes, text[i]) >= 0 {
+			end := endOfText(text, i)
+			blank(out[i+1 : max(i+1, min(end, len(out)))])
+			i = end
+		}
+	}
+	return string(out)
+}
+
+// blank writes a blank for each byte that ends no line.
+func blank(text []byte) {
+	for i, c := range text {
+		if c != '\n' {
+			text[i] = ' '
+		}
+	}
 }
 
 const phpQuotes = "'\"`"
@@ -58,57 +81,19 @@ func commentLength(text string) int {
 	return len(text)
 }
 
-var (
-	phpIf = humanize.Pattern(
-		`(?i)\b(if|else|elseif|for|foreach|while|do|switch|match|try|catch|when|unless|each|map)\b`)
-	phpEnd   = humanize.Pattern(`(?i)\bend(if|for|foreach|while|switch)\b`)
-	phpLeave = humanize.Pattern(`(?i)\b(return|exit|die|throw|abort(_if|_unless)?)\b`)
-)
+var heredocBegin = humanize.Pattern(`^<<<[ \t]*(?:"(\w+)"|'(\w+)'|(\w+))[ \t]*\r?\n`)
 
-// phpBlocks are the blocks around a place in PHP without comments.
-type phpBlocks struct {
-	isAlternative bool   // some blocks have no braces, or a condition leaves before the place
-	at, begin     int    // what was read, and where the last statement begins
-	quote         byte   // the text that is open
-	conditional   []bool // for each brace that is open: it belongs to if, foreach and the like
-
-	bodies map[int]bool // of functions: the places of braces, and whether they are conditional
-}
-
-// read reads on, and reports whether the statement that begins there depends on others. The
-// text before floor is no part of the statement.
-func (b *phpBlocks) read(text string, to, floor int) (isConditional bool) {
-	for ; b.at < to; b.at++ {
-		switch c := text[b.at]; {
-		case b.quote != 0 && c == '\\':
-			b.at++
-		case b.quote != 0:
-			if c == b.quote {
-				b.quote = 0
-			}
-		case c == '\'' || c == '"':
-			b.quote = c
-		case c == ';':
-			b.isAlternative = b.isAlternative || b.isGuard(text[b.begin:b.at])
-			b.begin = b.at + 1
-		case c == '{':
-			isConditional, isKnown := b.bodies[b.at]
-			b.conditional = append(b.conditional, isConditional || !isKnown && phpIf().MatchString(text[b.begin:b.at]))
-			b.begin = b.at + 1
-		case c == '}':
-			b.conditional, b.begin = b.conditional[:max(0, len(b.conditional)-1)], b.at+1
-		}
+// heredoc returns where the lines of the heredoc begin with which a text begins, and the length of
+// it all; 0 if the text begins with none.
+func heredoc(text string) (begin, length int) {
+	found := heredocBegin().FindStringSubmatch(text)
+	if found == nil {
+		return 0, 0
 	}
-	before := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text[max(min(b.begin, to), floor):to]), "<?php"))
-	return b.isInside() || b.isAlternative || before != ""
-}
-
-// isInside reports whether one of the open braces belongs to a condition.
-func (b *phpBlocks) isInside() bool {
-	return slices.Contains(b.conditional, true)
-}
-
-// isGuard reports whether a statement leaves if something holds.
-func (b *phpBlocks) isGuard(statement string) bool {
-	return phpLeave().MatchString(statement) && (b.isInside() || phpIf().MatchString(statement))
+	begin = len(found[0])
+	last := regexp.MustCompile(`(?m)^[ \t]*` + found[1] + found[2] + found[3] + `\b`).FindStringIndex(text[begin:])
+	if last == nil {
+		return begin, len(text)
+	}
+	return begin, begin + last[1]
 }

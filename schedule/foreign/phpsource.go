@@ -22,19 +22,19 @@ const fromList = "import what `php artisan schedule:list --json` prints, " +
 // A phpSource is PHP without comments.
 type phpSource struct {
 	text    string
+	code    string      // the same with blanks for what stands in quotes
 	closing map[int]int // the place of the bracket that closes each one, by the place of the latter
 }
 
 func newPHPSource(text string) (phpSource, error) {
-	if len(text) > maxPHP || strings.Contains(text, "<<<") {
-		return phpSource{}, fmt.Errorf("it is larger than %d KiB, or has a text after <<<: %s", maxPHP>>10, fromList)
+	if len(text) > maxPHP {
+		return phpSource{}, fmt.Errorf("it is larger than %d KiB: %s", maxPHP>>10, fromList)
 	}
 	s := phpSource{text: withoutComments(text), closing: map[int]int{}}
+	s.code = withoutTexts(s.text)
 	var open []int
-	for i := 0; i < len(s.text); i++ {
-		switch c := s.text[i]; {
-		case strings.IndexByte(phpQuotes, c) >= 0:
-			i = endOfText(s.text, i)
+	for i := range len(s.code) {
+		switch c := s.code[i]; {
 		case strings.IndexByte("([{", c) >= 0 && len(open) == maxPHPDepth:
 			return phpSource{}, errors.New("its brackets are too deep: " + fromList)
 		case strings.IndexByte("([{", c) >= 0:
