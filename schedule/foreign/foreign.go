@@ -256,6 +256,10 @@ func (k Kind) lineOf(j *Job, expression string, zone *time.Location, known map[s
 			j.notSame = "here it differs: the program counts from its own start, and the task by the clock"
 			line.Notes = nil
 		}
+		if j.seconds > 0 && err == nil {
+			j.notSame = "here it differs: Laravel counts the seconds from its last start, and the task by the clock"
+			line = repeated(line, j.seconds)
+		}
 		if k.isSteady() && clocksChange(zone) {
 			j.notSame = cmp.Or(j.notSame, "not compared: "+k.Name+" has rules of its own for changes of the clocks")
 		}
@@ -266,6 +270,19 @@ func (k Kind) lineOf(j *Job, expression string, zone *time.Location, known map[s
 		return dialect.Line{}, err
 	}
 	return dialect.Line{Cron: expression}, nil
+}
+
+// repeated returns the line of what repeats after some seconds in each minute of a line.
+func repeated(line dialect.Line, seconds int) dialect.Line {
+	if line.Cron == "* * * * *" {
+		words, _ := humanize.Every(time.Duration(seconds) * time.Second)
+		line.Cron, line.Every = "", strings.TrimPrefix(words, "1 ")
+		return line
+	}
+	if line.Cron != "" {
+		line.Cron = strings.TrimSuffix(fmt.Sprint("*/", seconds), "/1") + " " + line.Cron
+	}
+	return line
 }
 
 func newReading(d *dialect.Dialect, expression string, zone *time.Location) *reading {

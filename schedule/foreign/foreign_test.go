@@ -142,21 +142,25 @@ func TestVerdicts(t *testing.T) {
 			[]string{"n: proven until 2054", "n-2: proven until 2054", "it needs workflow_dispatch"},
 			[]string{"timezone: UTC\n    command: gh workflow run n", "timezone: Europe/Berlin"}},
 		{"the list of Laravel", "laravel", `[{"expression":"*\/90 * * * *","command":"php artisan x:y --z","timezone":"UTC",` +
-			`"repeat_seconds":null},{"expression":"* * * * *","command":"Closure at: routes\/console.php:9"}]`,
-			[]string{"x:y: proven until 2054", "Closure: not taken, because it is PHP"}, []string{"cron: 30 * * * *"}},
+			`"repeat_seconds":null},{"expression":"* * * * *","command":"Closure at: routes\/console.php:9"},` +
+			`{"expression":"* * * * *","command":"php artisan s","repeat_seconds":1},{"expression":"* * * * *","command":"r","repeat_seconds":7}]`,
+			[]string{"x:y: proven until 2054", "Closure: not taken, because it is PHP", "s: taken, and here it differs: Laravel counts",
+				"r: not taken, because it repeats every 7 seconds, which does not divide a minute"},
+			[]string{"cron: 30 * * * *", "every: second\n"}},
 		{"calls of Laravel", "laravel", "<?php\n/* Schedule::command('no')->daily(); */\n// Schedule::command('no')->daily();\n" +
 			"Schedule::command('a:b', ['--c'])->weekdays()->dailyAt('13:05')->timezone('Europe/Berlin')\n" +
 			"  ->withoutOverlapping(10)->thenPing($url);\nSchedule::call(fn () => x(1, ')'))->daily();\n" +
 			"Schedule::command(Foo::class)->hourly();\nSchedule::exec('e')->daily()->when(fn () => true);\n" +
 			"$schedule->command('l')->lastDayOfMonth('15:00');\n$schedule->command('s')->everySixHours(25);\n" +
 			"$schedule->command('t')->twiceDaily();\n$schedule->command('u')->twiceDailyAt(1, 13, 32);\n" +
-			"$schedule->command('v')->everyTenSeconds();\n",
+			"$schedule->command('v')->everyTenSeconds();\n$schedule->command('w')->everySecond()->at('3:00')->everyTwoSeconds();\n" +
+			"$schedule->command('x')->everySecond()->hourly();\n",
 			[]string{"a:b: proven until 2054\nnot taken: ->thenPing($url): write `after: {ping: URL}`\ntask: not taken, because it is PHP",
 				"task-2: not taken, because Foo is a class, and no file here says which command it is", "e: proven until 2054\nit is switched off",
 				"l: proven until 2054", "s: proven until 2054", "t: proven until 2054", "u: proven until 2054",
-				"v: not taken, because it repeats within a minute: write `every: 10 seconds` for it"},
+				"v: taken, and here it differs: Laravel counts the seconds from its last start, and the task by the clock"},
 			[]string{"cron: 5 13 * * 1-5\n    timezone: Europe/Berlin\n    without_overlapping: true\n    command: php artisan a:b --c",
-				"cron: 0 15 L * *", "cron: 25 */6 * * *", "cron: 0 1,13 * * *", "cron: 32 1,13 * * *"}},
+				"cron: 0 15 L * *", "cron: 25 */6 * * *", "cron: 0 1,13 * * *", "cron: 32 1,13 * * *", "every: 10 seconds\n", "cron: \"*/2 * 3 * * *\"\n", "cron: \"* 0 * * * *\"\n"}},
 		{"what Artisan schedules, and what it does not", "laravel", "<?php\nArtisan::command('inspire', function () { x(); })" +
 			"->purpose('p')->hourly();\nArtisan::command('other', fn () => 1);\n",
 			[]string{"inspire: proven until 2054\nthe zone is taken for UTC: there is no config/app.php"},

@@ -30,6 +30,7 @@ type Job struct {
 	Refused     string   // why it is no task; "" if it is one
 
 	readings []*dialect.Reading // of its expressions, if the dialect is known
+	seconds  int                // it repeats after so many, in each minute of its expressions; 0: it does not
 	notSame  string             // why its times cannot be compared; "" if they can
 	timeless string             // what is said of a job whose keys say all of its times; "" if expressions do
 }

@@ -3,6 +3,7 @@ package foreign
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -32,8 +33,11 @@ func laravelList(text string) (jobs []*Job, err error) {
 		if zone := entry.text("expression_timezone"); zone != "" {
 			j.Zone = zone
 		}
-		if entry.text("repeat_seconds") != "" {
-			j.refuse("it repeats every %s seconds: `every: %[1]s seconds` says it", entry.text("repeat_seconds"))
+		if text := entry.text("repeat_seconds"); text != "" {
+			n, err := strconv.Atoi(text)
+			if j.seconds = n; err != nil || n < 1 || n > 59 || 60%n != 0 {
+				j.refuse("it repeats every %s seconds, which does not divide a minute", text)
+			}
 		}
 		isClass := strings.Contains(command, `\`) && !strings.Contains(command, " ")
 		if command == "" || command == "Closure" || strings.HasPrefix(command, "Closure at") || isClass {

@@ -87,6 +87,8 @@ func setLaravel(j *Job, calls []phpCall) {
 		isList := func(a string) bool { return strings.HasPrefix(a, "[") }
 		isPlain := ok && !slices.ContainsFunc(call.arguments(), isList)
 		switch {
+		case repeats[call.name] > 0 && len(values) == 0:
+			j.seconds, fields[0] = repeats[call.name], "*"
 		case ok && setFrequency(&fields, call.name, arguments):
 		case isPlain && setOption(j, call.name, arguments):
 		case ok && call.name == "environments" && len(values) > 0:
@@ -99,19 +101,15 @@ func setLaravel(j *Job, calls []phpCall) {
 	j.Expressions = []string{strings.Join(fields[:], " ")}
 }
 
-// repeats are methods that repeat a task within a minute, with what every says in their place.
-var repeats = map[string]string{
-	"everySecond": "second", "everyTwoSeconds": "2 seconds", "everyFiveSeconds": "5 seconds",
-	"everyTenSeconds": "10 seconds", "everyFifteenSeconds": "15 seconds", "everyTwentySeconds": "20 seconds",
-	"everyThirtySeconds": "30 seconds",
+// repeats are methods that repeat a task within each minute in which it is due, with the seconds.
+var repeats = map[string]int{
+	"everySecond": 1, "everyTwoSeconds": 2, "everyFiveSeconds": 5, "everyTenSeconds": 10, "everyFifteenSeconds": 15,
+	"everyTwentySeconds": 20, "everyThirtySeconds": 30,
 }
 
 // noteCall says that a call is not in the task.
 func noteCall(j *Job, call phpCall) {
-	switch seconds := repeats[call.name]; {
-	case seconds != "":
-		j.refuse("it repeats within a minute: write `every: %s` for it", seconds)
-	case isTime(call.name):
+	if isTime(call.name) {
 		j.refuse("%s is not plain: %s", call, fromList)
 	}
 	if call.name == "when" || call.name == "skip" {
