@@ -301,6 +301,9 @@ func (p phrase) workday() (f frequency, err error) {
 
 // weekdays reads names: "monday, wednesday and friday", "weekdays".
 func (p phrase) weekdays(names []string) ([]string, error) {
+	if err := p.refuseNumbers(names); err != nil {
+		return nil, err
+	}
 	lists, err := eachOf(names, readWeekdays)
 	if err != nil {
 		return nil, err
@@ -503,6 +506,9 @@ func (p phrase) cycle() (f frequency, err error) {
 	}
 	f.starts = []time.Time{from}
 	if _, unit := p.multiple(); unit == "week" && p.on != nil {
+		if err := p.refuseNumbers(p.on); err != nil {
+			return frequency{}, err
+		}
 		lists, err := eachOf(p.on, readWeekdays)
 		if err != nil {
 			return frequency{}, err
@@ -699,6 +705,34 @@ func notCountedFromDateError(period []string, unit string) error {
 		return e.SetHint("write %q", onDate[unit])
 	}
 	return e.SetHint(`write "2 weeks from %s" or "10 days from %s"`, exampleDate, exampleDate)
+}
+
+// refuseNumbers returns an error if days of the week are written as numbers of cron, with the
+// phrase that has their names.
+func (p phrase) refuseNumbers(days []string) error {
+	i := slices.IndexFunc(days, weekdayNumbers().MatchString)
+	if i < 0 {
+		return nil
+	}
+	e := cron.NewError("%q is not a day of the week", days[i])
+	var names []string
+	for element := range strings.SplitSeq(strings.Join(days, " "), ",") {
+		names = append(names, weekdaysOf([]string{strings.TrimSpace(element)})...)
+	}
+	whole := strings.Join(names, ", ")
+	if p.on != nil {
+		whole = strings.Join(p.period, " ") + " on " + whole
+	}
+	if p.from != nil {
+		whole += " from " + strings.Join(p.from, " ")
+	}
+	if p.at != nil {
+		whole += " at " + strings.ReplaceAll(strings.Join(p.at, " "), " ,", ",")
+	}
+	if slices.ContainsFunc(names, weekdayNumbers().MatchString) {
+		return e.SetHint(`days have names: "week on monday, friday"`)
+	}
+	return e.SetHint("did you mean %q?", whole)
 }
 
 // readWeekdays reads monday, weekdays or weekends. Sunday is 0.

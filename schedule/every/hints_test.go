@@ -58,7 +58,7 @@ func mistakes() (all []string) {
 	}
 	for method := range laravelExamples() {
 		all = append(all, method)
-		for _, arguments := range []string{"", "1", "'8:00'", "8", "1, '8:00'", "1, 13", "1, 13, 15", "31", "2, 30", "0, 7"} {
+		for _, arguments := range []string{"", "1", "'8:00'", "8", "1, '8:00'", "1, 13", "1, 13, 15", "31", "2, 30", "0, 7", "'1-5', '8:00'", "9", "0, 20"} {
 			all = append(all, method+"("+arguments+")", "->"+method+"("+arguments+")")
 		}
 	}
@@ -67,6 +67,13 @@ func mistakes() (all []string) {
 			all = append(all, fmt.Sprintf("every%s%s", word, unit), fmt.Sprintf("every%s%s()", word, unit), number+unit)
 		}
 	}
+	for _, days := range strings.Split("0|1|7|8|1, 3|1 and 5|1-5|0-6|5-1|2-9|mon, 3|12", "|") {
+		for _, when := range []string{"week on %s", "week on %s at 8:00", "2 weeks on %s from 2026-12-01", "monday, %s at 8",
+			"12 weeks on %s from 2026-12-01 at 1:00"} {
+			all = append(all, fmt.Sprintf(when, days))
+		}
+	}
+	all = append(all, strings.Fields("everyoddhour everyoddhour() everyOddHour(5) everyTwoHours(15) everySixHours([0,20]) everyFourHours(75)")...)
 	for _, span := range strings.Fields("90m 90s 1h30m 7m 36h 1d 5m 1h 25m 97s 500ms 2h30m15s x") {
 		all = append(all, "@every "+span, span, "every "+span, span+" at 8:00")
 	}

@@ -24,6 +24,23 @@ var laravelExamples = sync.OnceValue(func() map[string]string {
 	}
 })
 
+var gluedNumber = humanize.Pattern(`^every(two|three|four|five|six|ten|fifteen|twenty|thirty)?` +
+	`(seconds?|minutes?|hours?|days?)$`)
+
+// gluedNumbers are the numbers of methods such as everyFiveMinutes.
+var gluedNumbers = sync.OnceValue(func() map[string]string {
+	return map[string]string{"two": "2 ", "three": "3 ", "four": "4 ", "five": "5 ", "six": "6 ", "ten": "10 ",
+		"fifteen": "15 ", "twenty": "20 ", "thirty": "30 "}
+})
+
+// gluedPhrase returns "5 minutes" for everyfiveminutes; "" for any other word.
+func gluedPhrase(word string) string {
+	if found := gluedNumber().FindStringSubmatch(word); found != nil {
+		return gluedNumbers()[found[1]] + found[2]
+	}
+	return ""
+}
+
 // laravelPhrase returns what a call of such a method means, as weeklyon with 1, '8:00'. It returns
 // "" for other methods and for other arguments, or a text that is no phrase.
 func laravelPhrase(method, arguments string) string {
@@ -35,6 +52,16 @@ func laravelPhrase(method, arguments string) string {
 	}
 	if len(all) == 0 {
 		return laravelExamples()[method]
+	}
+	hours := gluedPhrase(method)
+	if method == "everyoddhour" {
+		hours = laravelExamples()[method]
+	}
+	if strings.HasSuffix(hours, " hours") {
+		for i, minute := range all {
+			all[i] = fmt.Sprintf(":%02s", minute)
+		}
+		return hours + " at " + strings.Join(all, ", ")
 	}
 	numbers, clock := all, ""
 	if last := len(all) - 1; strings.Contains(all[last], ":") {
@@ -65,16 +92,41 @@ func laravelPhrase(method, arguments string) string {
 	return words
 }
 
+// weekdayNumbers matches 1 and 1-5.
+var weekdayNumbers = humanize.Pattern(`^(\d{1,2})(?:-(\d{1,2}))?$`)
+
 // weekdaysOf writes the numbers of days of the week as names.
 func weekdaysOf(days []string) (names []string) {
 	for _, day := range days {
+		if first, last, isRange := strings.Cut(day, "-"); isRange {
+			if words := weekdayRange(strings.Join(weekdaysOf([]string{first, last}), "-")); words != "" {
+				day = words
+			}
+		}
 		if found := calendar.WeekdayWords()[strings.ToLower(day)]; len(found) == 1 {
 			day = strconv.Itoa(int(found[0]))
 		}
-		if n, isNumber := humanize.Digits(day); isNumber {
+		if n, isNumber := humanize.Digits(day); isNumber && n <= 7 {
 			day = strings.ToLower(time.Weekday(n % 7).String())
 		}
 		names = append(names, day)
 	}
 	return names
+}
+
+// weekdayRange returns the days of "mon-fri"; "" for any other word.
+func weekdayRange(word string) string {
+	first, last, isRange := strings.Cut(word, "-")
+	from, to := calendar.WeekdayWords()[first], calendar.WeekdayWords()[last]
+	if !isRange || len(from) != 1 || len(to) != 1 || from[0] >= to[0] {
+		return ""
+	}
+	if from[0] == 1 && to[0] == 5 {
+		return "weekdays"
+	}
+	var days []string
+	for day := from[0]; day <= to[0]; day++ {
+		days = append(days, strings.ToLower(time.Weekday(day).String()))
+	}
+	return strings.Join(days, ", ")
 }

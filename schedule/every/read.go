@@ -188,7 +188,11 @@ func readTime(text string) (int, error) {
 	case hour == 24 && minute == 0:
 		return 0, cron.NewError("%q is not a time of day", text).SetHint("midnight is 0:00")
 	case hour > 23 || minute > 59:
-		return 0, cron.NewError("%q is not in 0:00-23:59", text)
+		e := cron.NewError("%q is not in 0:00-23:59", text)
+		if hour > 23 {
+			return 0, e.SetHint("midnight is 0:00, and the last hour is 23")
+		}
+		return 0, e.SetHint("the last minute of an hour is %s:59", hourText)
 	}
 	return hour*60 + minute, nil
 }
@@ -288,7 +292,7 @@ func readDay(text string) (int, error) {
 		return 0, e.SetHint(`write it as "on 1, 16", "on last day" or "on first monday"`)
 	}
 	if n < 1 || n > 31 {
-		return 0, cron.NewError("day %s is not in 1-31", text)
+		return 0, cron.NewError("day %s is not in 1-31", text).SetHint("write the number of a day, from 1 to 31")
 	}
 	return n, nil
 }

@@ -129,7 +129,8 @@ func readCalendars(l *loader, n *node) (set calendar.Set, ok bool) {
 }
 
 func readMove(l *loader, n *node) (calendar.Move, bool) {
-	word, ok := wordList{words: calendar.Moves, ifWrong: string(calendar.Skip)}.read(l.Reader, n)
+	words := wordList{words: calendar.Moves, yes: string(calendar.Next), ifWrong: string(calendar.Skip)}
+	word, ok := words.read(l.Reader, n)
 	return calendar.Move(word), ok
 }
 

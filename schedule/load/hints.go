@@ -16,8 +16,17 @@ type hintRow struct{ keys, hint string }
 var taskHints = sync.OnceValue(func() map[string]string {
 	return hintsOf([]hintRow{
 		{"smtphost", "write `mail: {url: smtp://HOST:PORT, from: ADDRESS}` at the top of the file"},
-		{"savefolder capturestdout capturestderr json splitlogs passthroughlogs",
+		{"savefolder capturestdout capturestderr json splitlogs passthroughlogs storeoutput",
 			"outputs are kept, and `sched logs` shows them: leave it out"},
+		{"job call", "a task runs a command: write `command: php artisan report:send`"},
+		{"usecache", "write `store: redis://HOST:6379/2` at the top of the file"},
+		{"pingbeforeif", "write `before: {ping: \"${PING_URL:-}\"}`: an empty URL pings nobody"},
+		{"thenpingif", "write `after: {ping: \"${PING_URL:-}\"}`: an empty URL pings nobody"},
+		{"pingonsuccessif", "write `on_success: {ping: \"${PING_URL:-}\"}`: an empty URL pings nobody"},
+		{"pingonfailureif", "write `on_failure: {ping: \"${PING_URL:-}\"}`: an empty URL pings nobody"},
+		{"preventoverlapsusing",
+			"write `without_overlapping: true`; `store` at the top of the file says where locks are"},
+		{"releaseonterminationsignals withoutinterruptionpolling", "leave it out: nothing needs it here"},
 		{"slack mattermost", "write `on_failure: {webhook: URL, format: slack}`"},
 		{"then", "write `after: COMMAND`"}, // in a hook it stands for trigger
 		{"deadline", "start_deadline bounds how late it starts, timeout how long an attempt takes, " +

@@ -224,6 +224,84 @@ func TestAMethodOfLaravelAsAKeyGetsTheLineThatSaysIt(t *testing.T) {
 	}
 }
 
+// A hint for a word of Laravel says a key with the values that were written, and who follows it has
+// a schedule without a problem.
+func TestHintsForLaravelCanBeFollowed(t *testing.T) {
+	proposed := regexp.MustCompile("write `([^`]+)`|(?:did you mean|write) \"([^\"]+)\"|hint: write (\\w+)$")
+	for _, tt := range []struct{ wrong, right string }{
+		{"everyTwoHours: 15", "every: 2 hours at :15"},
+		{"every_four_hours: 5", "every: 4 hours at :05"},
+		{"everySixHours: [0, 20]", "every: 6 hours at :00, :20"},
+		{"everyThreeHours: true", "every: 3 hours"},
+		{"everyTwoHours: 75", "every: 2 hours"},
+		{"everyOddHour: 5", "every: odd hours at :05"},
+		{"weeklyOn: [[1, 3], '8:00']", "every: week on monday, wednesday at 8:00"},
+		{"weeklyOn: ['1-5', '8:00']", "every: week on weekdays at 8:00"},
+		{"every: everyTwoHours(15)", "every: 2 hours at :15"},
+		{"every: week on 1 at 8:00", "every: week on monday at 8:00"},
+		{"every: week on 0, 7", "every: week on sunday, sunday"},
+		{"every: 12 weeks on 1 from 2026-12-01", "every: 12 weeks on monday from 2026-12-01"},
+		{"every: monday, 3 at 8", "every: monday, wednesday at 8:00"},
+		{"every: week on 1-5", "every: week on weekdays"},
+		{"pingBeforeIf: 1", `before: {ping: "${PING_URL:-}"}`}, {"thenPingIf: 1", `after: {ping: "${PING_URL:-}"}`},
+		{"pingOnSuccessIf: 1", `on_success: {ping: "${PING_URL:-}"}`},
+		{"pingOnFailureIf: 1", `on_failure: {ping: "${PING_URL:-}"}`},
+		{"job: Send", "command: php artisan report:send"}, {"call: send", "command: php artisan report:send"},
+		{"preventOverlapsUsing: X", "without_overlapping: true"},
+		{"missed: yes", "missed: once"}, {"missed: true", "missed: once"}, {"missed: no", "missed: skip"},
+		{"store_down: on", "store_down: run"}, {"on_lost_lease: yes", "on_lost_lease: stop"},
+		{"enabled: nope", "enabled: false"}, {"background: always", "background: true"},
+	} {
+		task := func(line string) string {
+			more := ""
+			for _, other := range []string{"every: day", "command: a"} {
+				key, _, _ := strings.Cut(other, ": ")
+				if !strings.HasPrefix(line, key) && (key != "every" || !strings.Contains(line, "every: ")) {
+					more += "    " + other + "\n"
+				}
+			}
+			return "tasks:\n  - name: a\n" + more + "    " + line + "\n"
+		}
+		_, err := Text([]byte(task(tt.wrong)), "/srv/shop/schedule.yaml", testOptions())
+		if err == nil {
+			t.Errorf("%s is no problem", tt.wrong)
+			continue
+		}
+		found := proposed.FindStringSubmatch(strings.TrimSpace(err.Error()))
+		if found == nil {
+			t.Errorf("%s proposes nothing: %v", tt.wrong, err)
+			continue
+		}
+		got := found[1]
+		if key, _, _ := strings.Cut(tt.wrong, ": "); got == "" {
+			got = key + ": " + found[2] + found[3]
+		}
+		if got != tt.right {
+			t.Errorf("%s proposes %s, want %s", tt.wrong, got, tt.right)
+		}
+		if _, err := Text([]byte(task(got)), "/srv/shop/schedule.yaml", testOptions()); err != nil {
+			t.Errorf("%s proposes %s, and that is refused: %v", tt.wrong, got, err)
+		}
+	}
+}
+
+// Other words of Laravel have a hint of their own, too, and so have wrong values.
+func TestWordsOfLaravelHaveHints(t *testing.T) {
+	for line, hint := range map[string]string{
+		"useCache: redis": "write `store: redis://HOST:6379/2` at the top", "storeOutput: true": "outputs are kept",
+		"withoutInterruptionPolling: true": "leave it out", "releaseOnTerminationSignals: true": "leave it out",
+		"purpose: x":       "did you mean \"description\"?",
+		"enabled: perhaps": "write true or false", "every: day at 25:00": "midnight is 0:00, and the last hour is 23",
+		"every: day at 8:61": "the last minute of an hour is 8:59", "every: week on 8": "days have names",
+		"every: month on 32": "from 1 to 31",
+	} {
+		_, err := Text([]byte("tasks: [{name: a, command: a, "+line+"}]\n"), "/srv/shop/schedule.yaml", testOptions())
+		if err == nil || !strings.Contains(err.Error(), "hint: ") || !strings.Contains(err.Error(), hint) {
+			t.Errorf("%s lacks the hint %q: %v", line, hint, err)
+		}
+	}
+}
+
 // beyondLaravel is what users of Laravel write by hand, with closures in when().
 var beyondLaravel = []struct{ words, cron string }{
 	{"first monday of month", "0 0 * * 1#1"},

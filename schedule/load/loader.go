@@ -377,7 +377,7 @@ var synonyms = sync.OnceValue(func() map[string]string {
 		"email_output_to":   "after: {mail: ADDRESS, when: output}", "email_written_output_to": "after: {mail: ADDRESS, when: output}",
 		"email_output_on_failure": "on_failure: {mail: ADDRESS}", "ping_on_failure": "on_failure: {ping: URL}",
 		"then_with_output": "after", "on_success_with_output": "on_success", "on_failure_with_output": "on_failure",
-		"always_on_one_server": "one_server: true", "use_cache": "store: redis://localhost:6379/0",
+		"always_on_one_server": "one_server: true", "use_cache": "store: redis://localhost:6379/2",
 		"every_second": "every: second", "every_two_seconds": "every: 2 seconds",
 		"every_five_seconds": "every: 5 seconds", "every_ten_seconds": "every: 10 seconds",
 		"every_fifteen_seconds": "every: 15 seconds", "every_twenty_seconds": "every: 20 seconds",
@@ -401,7 +401,7 @@ var synonyms = sync.OnceValue(func() map[string]string {
 		"yearly_on": "every: year on 1 June at 17:00", "create_mutex_name_using": "mutex: reports",
 		"catch_up": "missed: once", "catchup": "missed: once",
 		"with_attributes": "env: {TEAM: shop}", "send_output_to": "output: report.log",
-		"ping_before": "before: {ping: URL}", "ping_before_if": "before: {ping: URL}",
+		"ping_before": "before: {ping: URL}", "purpose": "description",
 		"then_ping": "after: {ping: URL}", "ping_on_success": "on_success: {ping: URL}",
 	}
 })

@@ -139,7 +139,7 @@ func readPrefer(r *reader, n *node) ([]string, bool) {
 // readOneServer reads true or false. A name in its place is one of prefer.
 func readOneServer(r *reader, n *node) (value, ok bool) {
 	isName := n.IsScalar() && !n.IsNull() && !n.IsBool() && !n.IsInteger() && placement.ValidName(n.Value)
-	if isName && yamldoc.BoolHint(n) == "" {
+	if _, isPlain := yamldoc.BoolWord(n); isName && !isPlain {
 		r.Problemf(n, "write `one_server: true` and `prefer: ["+yamldoc.Shorten(n.Value)+"]`",
 			"%s must be true or false, not %s", r.Key, n.Describe())
 		return false, false

@@ -193,6 +193,7 @@ func integerTo(least, most int) func(*reader, *node) (int, bool) {
 // A wordList is the words that the value of a key may be. The first word is the default.
 type wordList struct {
 	words   []string
+	yes     string // the word that a person may mean who writes yes
 	ifWrong string // the word that a wrong value counts as, besides being a problem
 }
 
@@ -204,7 +205,13 @@ func (w wordList) read(r *reader, n *node) (string, bool) {
 	if !n.IsScalar() || n.IsNull() {
 		return r.Text(n)
 	}
-	if word, ok := r.OneOf(n, w.words...); ok {
+	hint := ""
+	if isYes, isPlain := yamldoc.BoolWord(n); isPlain && isYes {
+		hint = "write " + w.yes
+	} else if isPlain {
+		hint = "write " + w.words[0]
+	}
+	if word, ok := r.OneOfOr(n, hint, w.words...); ok {
 		return word, true
 	}
 	return w.ifWrong, true

@@ -137,9 +137,9 @@ func setMayQueue(l *loader) {
 // A wrong word counts as one that goes with the other keys about the store, or about missed slots,
 // so that these keys are not refused, too.
 var (
-	storeDownWords = wordList{words: []string{"skip", "run", "wait"}, ifWrong: "skip"}
-	lostLeaseWords = wordList{words: []string{"continue", "stop"}, ifWrong: "stop"}
-	missedWords    = wordList{words: []string{"skip", "once", "all", "after_pause"}, ifWrong: "all"}
+	storeDownWords = wordList{words: []string{"skip", "run", "wait"}, yes: "run", ifWrong: "skip"}
+	lostLeaseWords = wordList{words: []string{"continue", "stop"}, yes: "stop", ifWrong: "stop"}
+	missedWords    = wordList{words: []string{"skip", "once", "all", "after_pause"}, yes: "once", ifWrong: "all"}
 )
 
 func setStoreDown(l *loader, t *taskDraft, n *node) {

@@ -14,13 +14,17 @@ func written(word, line string, value, mapping *yamldoc.Node) string {
 		return line
 	}
 	var arguments []string
-	value.Each(func(item *yamldoc.Node) bool {
-		isNamed := item.IsScalar() && !item.IsNull() && !item.IsBool()
-		if isNamed {
+	var read func(item *yamldoc.Node) bool
+	read = func(item *yamldoc.Node) bool {
+		if item.IsList() { // the days of weeklyOn
+			return item.Each(read)
+		}
+		if item.IsScalar() && !item.IsNull() && !item.IsBool() {
 			arguments = append(arguments, yamldoc.Shorten(item.Value))
 		}
-		return isNamed
-	})
+		return true
+	}
+	value.Each(read)
 	beside := ""
 	if n := mapping.Lookup("every"); n != nil && n.IsScalar() {
 		beside = n.Value

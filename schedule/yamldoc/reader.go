@@ -407,7 +407,7 @@ func (r *Reader) Bool(n *Node) (value, ok bool) {
 	if !r.RequireValue(n, "") {
 		return false, false
 	}
-	r.Problemf(n, BoolHint(n), "%s must be true or false, not %s", r.Key, n.Describe())
+	r.Problemf(n, cmp.Or(BoolHint(n), "write true or false"), "%s must be true or false, not %s", r.Key, n.Describe())
 	return false, false
 }
 
@@ -463,9 +463,14 @@ func (r *Reader) Number(n *Node, least float64) (float64, bool) {
 
 // OneOf reads one of the words.
 func (r *Reader) OneOf(n *Node, words ...string) (string, bool) {
+	return r.OneOfOr(n, "", words...)
+}
+
+// OneOfOr is OneOf with a hint for a text that is near none of the words.
+func (r *Reader) OneOfOr(n *Node, hint string, words ...string) (string, bool) {
 	text, ok := r.Text(n)
 	if ok && !slices.Contains(words, text) {
-		r.Problemf(n, DidYouMean(r.Nearest(text, words)),
+		r.Problemf(n, cmp.Or(DidYouMean(r.Nearest(text, words)), hint),
 			"%s must be %s, not %s", r.Key, humanize.Or(words), n.Describe())
 		return "", false
 	}

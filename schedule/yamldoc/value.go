@@ -2,6 +2,7 @@ package yamldoc
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -29,18 +30,28 @@ const QuotesHint = "write it in quotes if that is its name"
 // BoolHint says what to write in place of a word that other programs take for true or false; "" for
 // any other value.
 func BoolHint(n *Node) string {
-	if !n.IsScalar() {
+	value, ok := BoolWord(n)
+	switch {
+	case !ok:
 		return ""
-	}
-	switch strings.ToLower(n.Value) {
-	case "yes", "on", "y", "1":
-		return "write true"
-	case "no", "off", "n", "0":
-		return "write false"
-	case "true", "false":
+	case strings.EqualFold(n.Value, fmt.Sprint(value)):
 		return "remove the quotes"
 	}
-	return ""
+	return fmt.Sprintf("write %t", value)
+}
+
+// BoolWord returns what a word says that people or other programs take for true or false.
+func BoolWord(n *Node) (value, ok bool) {
+	if !n.IsScalar() {
+		return false, false
+	}
+	switch strings.ToLower(n.Value) {
+	case "true", "yes", "on", "y", "1", "yep", "enabled", "always":
+		return true, true
+	case "false", "no", "off", "n", "0", "nope", "disabled", "never":
+		return false, true
+	}
+	return false, false
 }
 
 // NoLimit is the upper bound of a number that needs none. No message names it.
