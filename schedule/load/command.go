@@ -152,7 +152,7 @@ func setSecrets(l *loader, t *taskDraft, n *node) {
 // readSecret reads the name of a variable. It does not repeat a wrong one, which may be a value.
 func readSecret(r *reader, n *node) (string, bool) {
 	name := strings.ReplaceAll(n.Value, ".", "_") // as env_file may have it
-	if n.IsScalar() && !n.IsNull() && yamldoc.IsVariable(name) {
+	if n.IsScalar() && !n.IsNull() && yamldoc.IsVariable(name) && !strings.HasPrefix(n.Value, ".") {
 		return n.Value, r.RefuseBool(n, "write false for no secrets at all")
 	}
 	hint := "write [DB_PASSWORD]; the value itself belongs into a file for `env_file`"

@@ -817,6 +817,10 @@ var mistakes = []struct {
 		"schedule.yaml:5:38: task \"t\": after.webhook: nobody can be told there\n  hint: take another",
 		"schedule.yaml:6:26: task \"t\": on_failure.mail: nobody can be told there\n  hint: take another",
 		"schedule.yaml:6:35: task \"t\": on_failure.mail must be text, not a list\n  hint: write it as in `mail: [ops@example.com]`"}},
+	{"a name of a secret that begins with a dot", one("secrets: .d5"), []string{
+		"schedule.yaml:5:12: task \"t\": secrets holds names of variables, and this cannot be one\n" +
+			"  hint: write [DB_PASSWORD]; the value itself belongs into a file for `env_file`",
+	}},
 	{"secrets that are not there", one("after: [{ping: 'https://x/${MISSING}'}, {webhook: '${file:/no/such/file}'}, {mail: '${file:}'}, {ping: '${file:/}'}]"), []string{
 		"schedule.yaml:5:18: task \"t\": after.ping: the variable MISSING is not set\n  hint: set it here and above the line of the crontab (`env` and `env_file` are for commands), or write ${MISSING:-default}",
 		"schedule.yaml:5:53: task \"t\": after.webhook: there is no file /no/such/file\n  hint: a path is relative to the folder of the schedule",
