@@ -13,12 +13,15 @@ import (
 var (
 	ofRuns = []string{
 		"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_NOMINAL", "SCHED_MUTEX", "SCHED_ATTEMPT",
-		"SCHED_PREVIOUS_SLOT", "SCHED_LAST_SUCCESS", "SCHED_REPORT",
+		"SCHED_PREVIOUS_SLOT", "SCHED_LAST_SUCCESS", ofReport,
 		"SCHED_CAUSE_TASK", "SCHED_CAUSE_RUN", "SCHED_CAUSE_OUTCOME",
 	}
 	ofEnds   = []string{"SCHED_OUTCOME", "SCHED_EXIT_CODE", "SCHED_DURATION", "SCHED_OUTPUT", "SCHED_REASON"}
 	ofPeople = []string{"SCHED_CONFIG", "SCHED_SERVER", "SCHED_LABELS", "SCHED_SYSTEM"}
 )
+
+// ofReport is the variable of ofRuns that only the command of a task with report has.
+const ofReport = "SCHED_REPORT"
 
 // UnknownVariables warns of each active task with a line for a shell that takes a variable
 // SCHED_NAME which sched does not set there. It leaves alone variables with a default, variables
@@ -30,7 +33,8 @@ func UnknownVariables(s *schedule.Schedule, environ []string) (warnings []schedu
 		}
 		warn := func(key string, c schedule.Command) {
 			isAfter := strings.HasPrefix(key, "on_") || key == "after"
-			for _, name := range unknownIn(c.Line, isAfter) {
+			hasReport := key != "command" || t.Judge.NeedsReport()
+			for _, name := range unknownIn(c.Line, isAfter, hasReport) {
 				if _, isSet := t.Env[name]; !isSet && !inEnviron(name, environ) {
 					warnings = append(warnings, unknownVariable(t, key, name))
 				}
@@ -55,8 +59,8 @@ func inEnviron(name string, environ []string) bool {
 var schedName = humanize.Pattern(`(\\\$|\$\{?|)\b(SCHED_\w+)(:?[-+=?]|)`)
 
 // unknownIn returns the SCHED_ variables that a line takes and sched does not set, each once.
-// isAfter says that the line is a hook after a run.
-func unknownIn(line string, isAfter bool) (unknown []string) {
+// isAfter says that the line is a hook after a run, hasReport that it may find SCHED_REPORT.
+func unknownIn(line string, isAfter, hasReport bool) (unknown []string) {
 	if !strings.Contains(line, "SCHED_") {
 		return nil
 	}
@@ -65,7 +69,8 @@ func unknownIn(line string, isAfter bool) (unknown []string) {
 	for _, match := range found {
 		name := match[2]
 		isElsewhere := func(other []string) bool { return other[2] == name && (other[1] == "" || hasDefault(other)) }
-		isSet := slices.Contains(ofRuns, name) || slices.Contains(ofPeople, name) ||
+		isSet := slices.Contains(ofRuns, name) && (hasReport || name != ofReport) ||
+			slices.Contains(ofPeople, name) ||
 			isAfter && (slices.Contains(ofEnds, name) || strings.HasPrefix(name, "SCHED_VALUE_"))
 		if strings.HasPrefix(match[1], "$") && !isSet && !slices.Contains(unknown, name) &&
 			!slices.ContainsFunc(found, isElsewhere) {
@@ -80,6 +85,10 @@ func unknownVariable(t *schedule.Task, key, name string) schedule.Problem {
 	if slices.Contains(ofEnds, name) || strings.HasPrefix(name, "SCHED_VALUE_") {
 		return t.Problem(key, "use it in after, on_success, on_failure or another hook after a run",
 			"%s: $%s is empty here: it is set for hooks after a run", key, name)
+	}
+	if name == ofReport {
+		return t.Problem(key, "write `report: {rows: {}}` for a number `rows` that the command reports",
+			"%s: $%s is set only for a task with `report`", key, name)
 	}
 	hint := "the variables are in docs/schedule-yaml.md: what a command finds"
 	known := map[string]string{}

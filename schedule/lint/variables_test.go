@@ -21,8 +21,11 @@ func TestVariablesThatSchedDoesNotSet(t *testing.T) {
 		{`command: 'x', before: 'echo $SCHED_REASON'`, "before: $SCHED_REASON is empty here"},
 		{`command: 'x', when: 'test $SCHED_MINUTE'`, "when: sched sets no variable SCHED_MINUTE"},
 		{`command: 'x', on_failure: 'echo $SCHED_REASONS'`, "did you mean $SCHED_REASON?"},
+		{`command: 'echo rows=4 >> "$SCHED_REPORT"'`, "write `report: {rows: {}}`"},
 
-		{`command: 'echo $SCHED_TASK ${SCHED_RUN} $SCHED_REPORT $SCHED_NOMINAL'`, ""},
+		{`command: 'echo $SCHED_TASK ${SCHED_RUN} $SCHED_NOMINAL'`, ""},
+		{`command: 'echo rows=4 >> $SCHED_REPORT', report: {rows: {}}`, ""},
+		{`command: 'echo rows=4 >> ${SCHED_REPORT:-/dev/null}'`, ""},
 		{`command: 'echo $SCHED_SERVER'`, ""},
 		{`command: 'x', on_failure: 'echo $SCHED_REASON $SCHED_VALUE_rows'`, ""},
 		{`command: 'x', after: 'echo $SCHED_OUTCOME'`, ""},
