@@ -154,6 +154,7 @@ func fileWarnings(s *schedule.Schedule, now time.Time, environ []string) []sched
 		lint.BecomesUser(s),
 		lint.LeavesItself(s),
 		lint.UnknownVariables(s, environ),
+		lint.HooksNamedAsTasks(s),
 	)
 	if ignored := otherSpelling(s.File); ignored != "" {
 		warnings = append(warnings, schedule.Problem{

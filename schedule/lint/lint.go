@@ -38,6 +38,21 @@ func NeverRuns(s *schedule.Schedule, now time.Time) (warnings []schedule.Problem
 	return warnings
 }
 
+// HooksNamedAsTasks warns of each hook whose whole command is the name of another task.
+func HooksNamedAsTasks(s *schedule.Schedule) (warnings []schedule.Problem) {
+	for t := range s.ActiveTasks() {
+		for key, hook := range t.Hooks.All() {
+			name := strings.TrimSpace(hook.Run.Line)
+			if other := s.Task(name); name == "" || other == nil || other == t {
+				continue
+			}
+			warnings = append(warnings, t.Problem(key, "write `{trigger: "+name+"}` to start the task",
+				"%s: %s is a task, and here it is a command", key, name))
+		}
+	}
+	return warnings
+}
+
 // timingKey returns the key that says when the task is due.
 func timingKey(t *schedule.Task) string {
 	switch {

@@ -187,3 +187,16 @@ func TestCommandsThatEndWithAnAmpersand(t *testing.T) {
 		}
 	}
 }
+
+func TestAHookThatNamesATaskIsACommand(t *testing.T) {
+	s, err := load.Text([]byte("tasks:\n- {name: dump, every: day, command: x, on_success: load, after: {trigger: load}}\n"+
+		"- {name: load, every: hand, command: x, on_failure: load --again}\n"), "/srv/schedule.yaml", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	warnings := lint.HooksNamedAsTasks(s)
+	if len(warnings) != 1 || warnings[0].Text != "on_success: load is a task, and here it is a command" ||
+		warnings[0].Hint != "write `{trigger: load}` to start the task" {
+		t.Errorf("%+v", warnings)
+	}
+}
